@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from musictx.errors import ConfigError, TokenError, UserError
 from musictx.generate.primer import ON_LINE_S, ROUNDED_S
 from musictx.generate.primer import Part as Region
+from musictx.music.channels import drums_of
 from musictx.music.midi_file import EventFile, EventTrack, read_events, write_events
 from musictx.music.notation.midi import KEPT, place_of, staves_of, to_midi
 from musictx.music.notation.notation import Losses, Notation
@@ -80,7 +81,8 @@ def read_score(
     tracks = read_tracks(data, file)
     midi = with_all_units(whole(data, file))
     project = Project(midi, read_tracks(midi, file).tempo_map, part, notation=None if is_midi else notation)
-    staves, _ = staves_of(straight(project.file)[0])
+    drums = drums_of(project.raw.channels)
+    staves, _ = staves_of(straight(project.file, drums)[0], drums)
     per_unit = int.from_bytes(project.file.division) / UNITS
     struck = ((n, note) for n, staff in enumerate(staves) for note in staff.notes if is_midi)
     loud = {(n, round(note.on / per_unit), note.pitch): note.velocity for n, note in struck}

@@ -1,5 +1,6 @@
 """The notes and pedals of a MIDI file's channels."""
 
+import re
 from collections import Counter
 from typing import NamedTuple
 
@@ -16,6 +17,14 @@ DRUM_CHANNEL, CHANNELS, PORTS = 9, 16, 256
 GM2_DRUMS, GM2_MELODY, XG_DRUMS = 120, 121, 127  # banks
 # Files that do not say XG use its bank too: of 7 from trackers one for drums. The other 6 have other programs
 XG_KITS = {0, 1, 8, 16, 24, 25, 32, 40}
+Places = set[tuple[int, int]]  # tracks, and their channels of a port
+
+KIT = re.compile(
+    r"\b(drums?|drum ?(kit|set)s?|kicks?|snares?|hi-?hats?|hats|claps?|toms|cymbals?|perc(ussion)?|schlagzeug"
+    r"|batterie|bater[ií]a|batteria)\b",
+    re.IGNORECASE,
+)
+NO_KIT = re.compile(r"steel|tongue|\bhang\b|(&|\band\b|\bn\b|\+|/) ?.*(bass|piano|guitar|synth)", re.IGNORECASE)
 
 
 class ChannelEvents(NamedTuple):
@@ -63,15 +72,20 @@ def merge_tracks(tracks: list[Events], ports: list[Ints], repairs: Counter[str])
 
 
 def read_channels(
-    events: ChannelEvents, rhythms: list[Rhythm], is_xg: bool | None, ends: Ints, repairs: Counter[str]
+    events: ChannelEvents,
+    rhythms: list[Rhythm],
+    is_xg: bool | None,
+    ends: Ints,
+    names: list[str],
+    repairs: Counter[str],
 ) -> list[RawChannel]:
     """The notes and pedal of every channel; at one tick programs and banks count before notes.
 
     A note without an end ends with its track, at its tick in `ends`. `is_xg`: whether banks are those of XG; None:
-    unknown."""
+    unknown. `names` are those of the tracks."""
     controls, programs = events.where(events.kind == CONTROL), events.where(events.kind == PROGRAM)
     notes = events.where((events.kind == ON) | (events.kind == OFF))
-    raw_channels, banks = [], []
+    raw_channels, banks, kits = [], [], named_kits(events, names)
     for channel in np.unique(notes.channel).tolist():
         control, change = controls.where(controls.channel == channel), programs.where(programs.channel == channel)
         cuts = control.tick[(control.first == SOUND_OFF) | (control.first >= NOTES_OFF)]
@@ -81,6 +95,9 @@ def read_channels(
         bank = control.where(control.first == BANK)
         banks.append(latest(bank.tick, bank.second, strikes.tick, 0))
         is_drums = (is_drums > 0) & (banks[-1] != GM2_MELODY) | (banks[-1] == GM2_DRUMS)
+        is_named = np.isin(strikes.track, kits) & ~is_drums & (banks[-1] != GM2_MELODY)
+        repairs["named_kits"] += len(np.unique(strikes.track[is_named]))
+        is_drums |= is_named
         program = np.where(is_drums, DRUMS, latest(change.tick, change.first, strikes.tick, 0))
         columns = strikes.tick, offset, strikes.first, strikes.second, program, strikes.track
         press = control.where((control.first == PEDAL) & (control.second >= PEDAL_DOWN) | (control.first == SOUND_OFF))
@@ -91,6 +108,35 @@ def read_channels(
         for raw, its_bank in zip(raw_channels, banks, strict=True):
             raw.notes[4, its_bank == XG_DRUMS] = DRUMS
     return raw_channels
+
+
+def named_kits(events: ChannelEvents, names: list[str]) -> list[int]:
+    """The tracks of one channel that have a drum kit's name and no program; that of another track that plays on the
+    channel is not theirs, since many a DAW puts all on channel 1."""
+    named = [t for t, name in enumerate(names) if KIT.search(name) and not NO_KIT.search(name)]
+    if not named:
+        return []
+    playing, changing = (
+        {*zip(events.track[mine].tolist(), events.channel[mine].tolist(), strict=True)}
+        for mine in (events.kind == ON, (events.kind == PROGRAM) & (events.first > 0))
+    )
+    with_notes = {track for track, _ in playing}
+    kits = list[int]()
+    for t in named:
+        channels = {channel for track, channel in playing if track == t}
+        voices = {track for track, channel in changing if channel in channels}
+        if len(channels) == 1 and not voices - (with_notes - {t}):
+            kits.append(t)
+    return kits
+
+
+def drums_of(channels: list[RawChannel]) -> Places:
+    """The tracks, and their channels of a port, whose notes are all drums."""
+    drums = Places()
+    for raw in channels:
+        program, track = raw.notes[4:]
+        drums |= {(t, raw.number % CHANNELS) for t in {*track.tolist()} - {*track[program != DRUMS].tolist()}}
+    return drums
 
 
 def latest(at: Ints, values: Ints, ticks: Ints, default: int) -> Ints:

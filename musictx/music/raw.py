@@ -37,14 +37,15 @@ def read_raw(chunks: Chunks, repairs: Counter[str]) -> RawMidi:
     tracks = [events for _, events in chunks.tracks]
     ends = np.array([events.tick[-1] if len(events.tick) else 0 for events in tracks], np.int64)
     is_xg = True if "XG" in song.makers else False if "GS" in song.makers else None
-    channels = read_channels(merge_tracks(tracks, ports, repairs), song.rhythms, is_xg, ends, repairs)
+    encoding = guess_encoding([text for text in song.texts if not is_utf8(text)])
+    titles = [as_text(name, encoding) for name in names]
+    channels = read_channels(merge_tracks(tracks, ports, repairs), song.rhythms, is_xg, ends, titles, repairs)
     tempi = [tempo for tempo in song.tempi if tempo[1]]
     signatures = [signature for signature in song.signatures if signature[1] and signature[2]]
     repairs["tempo"] += len(song.tempi) - len(tempi)
     repairs["signature"] += len(song.signatures) - len(signatures)
     repairs["signature_replaced"] += len(set(signatures)) - len({tick for tick, _, _ in signatures})
     repairs["name"] += sum(not is_utf8(name) for name in names)
-    encoding = guess_encoding([text for text in song.texts if not is_utf8(text)])
     at, mspq = np.array(tempi, np.int64).reshape(-1, 2).T
     return RawMidi(
         channels,
@@ -53,7 +54,7 @@ def read_raw(chunks: Chunks, repairs: Counter[str]) -> RawMidi:
         mspq,
         tick_of(chunks.division),
         np.array(signatures, np.int64).reshape(-1, 3),
-        [as_text(name, encoding) for name in names],
+        titles,
         repairs,
     )
 

@@ -107,6 +107,10 @@ REPAIRS = LOSSES | {
     ),
     "no_status": ("an event does not say what it is: left out", "{} events do not say what they are: left out"),
     "value": ("a value above 127 is taken as 127", "{} values above 127 are taken as 127"),
+    "named_kits": (
+        "a track is heard as drums, as its name says",
+        "{} tracks are heard as drums, as their names say",
+    ),
     "note_without_end": ("a note without an end ends with its track", "{} notes without an end end with their tracks"),
     "end_first": (
         "an end that comes before its note, at the same tick, makes a note without length",

@@ -130,6 +130,31 @@ DEFECTS = {
         [(0.0, 0.5, 60, 0), (0.5, 0.75, 48, 0)],
         {},
     ),
+    "drums on channel 1, by name": (
+        midi(track((0, b"\xff\x03\x04Bass"), (0, b"\xc0\x21"), *LATER), track((0, b"\xff\x03\x08Drum Kit"), *C)),
+        [(0.0, 0.5, 60, DRUMS), (0.5, 1.0, 50, 33)],
+        {"named_kits": 1},
+    ),
+    "a sound for what is named drums": (
+        midi(track((0, b"\xff\x03\x0aPercussion"), (0, b"\xc0\x0c"), *C)),
+        [(0.0, 0.5, 60, 12)],
+        {},
+    ),
+    "a sound for it in a track without notes": (
+        midi(track((0, b"\xc0\x0c")), track((0, b"\xff\x03\x0aPercussion"), *C)),
+        [(0.0, 0.5, 60, 12)],
+        {},
+    ),
+    "drums beside another instrument in their name": (
+        midi(track((0, b"\xff\x03\x0bDrum & Bass"), *C)),
+        ONE,
+        {},
+    ),
+    "a song of one track, named after its drums": (
+        midi(track((0, b"\xff\x03\x05Drums"), *C, *note(48, 0, 480, 1)), form=0),
+        TWO,
+        {},
+    ),
     "a pedal lifted and pressed at once": (
         midi(track(*pedal((0, 127)), *C, *pedal((480, 0), (480, 127)), *note(48, 480, 960), *pedal((960, 0)))),
         [(0.0, 0.5, 60, 0), (0.5, 1.0, 48, 0)],

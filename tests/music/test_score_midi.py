@@ -107,6 +107,22 @@ def test_a_performance_says_in_a_sentence_why_it_is_no_score_and_the_remedy():
         assert each.reason == "is a performance, not a score"
 
 
+DRUM_PART = b"\xf0\x0a\x41\x10\x42\x12\x40\x1a\x15\x01\x10\xf7"  # Roland's: part 11 is for rhythm
+
+
+@pytest.mark.parametrize(
+    ("channel", "sign"),
+    [(10, DRUM_PART), (0, b"\xff\x03\x0bDrums (909)"), (10, b"\xba\x00\x78")],  # by GS, by name, by GM2's bank
+)
+def test_drums_of_any_channel_are_no_staff_and_no_swing(channel, sign):
+    tune = [(0, 480 * k, 60 + k) for k in range(32)]
+    late = [(channel, 480 * k + 290, 38) for k in range(32)]
+    file = read_events(midi_of([tune, late]))
+    file.tracks[2].events.insert(0, Event(0, sign))
+    notation, losses = from_midi(write_events(file), "it")
+    assert ([part.program for part in notation.parts], dict(losses)) == ([0], {"drums": 32})
+
+
 def test_drums_and_far_notes_of_a_midi_file():
     drum, note, unison = (9, 0, 36), (0, 0, 60), (1, 0, 60)
     notation, losses = from_midi(midi_of([[note], [drum, drum]]), "it")

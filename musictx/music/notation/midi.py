@@ -1,6 +1,7 @@
 """Notation -> the bytes of a MIDI file, and back where every note of a file begins on the grid of twenty-fourths."""
 
 import io
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -11,7 +12,8 @@ import mido
 import numpy as np
 
 from musictx.errors import MidiError, PerformanceError
-from musictx.music.channels import CHANNELS, DRUM_CHANNEL
+from musictx.music.channels import CHANNELS, DRUM_CHANNEL, Places, drums_of
+from musictx.music.chunks import read_chunks
 from musictx.music.midi_file import BEND, CONTROL, META, PROGRAM, Event, EventFile, notes_of, read_events
 from musictx.music.midi_file import Note as MidiNote
 from musictx.music.notation.lengths import TAIL, apart, on_grid, without_tails
@@ -19,6 +21,7 @@ from musictx.music.notation.lyrics import LYRIC, in_midi, syllables_in
 from musictx.music.notation.notation import MOST_PARTS, Losses, Notation
 from musictx.music.notation.parts import MOST_QUARTERS, SIMPLER, UNSAID, Bar, Key, Part, Tempo, name_of
 from musictx.music.notation.swing import NEAR, Swing, nearness, straight
+from musictx.music.raw import read_raw
 from musictx.music.score import UNITS
 
 TICKS = 480  # a quarter: 20 ticks are a unit
@@ -108,8 +111,9 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
         )
     per_unit = per_quarter / UNITS
     is_coarse, near = per_quarter < UNITS, nearness(per_unit)
-    file, swing = straight(file)
-    staves, drums = staves_of(file)
+    drums = drums_of(read_raw(read_chunks(data, Counter()), Counter()).channels)
+    file, swing = straight(file, drums)
+    staves, beaten = staves_of(file, drums)
     notes = [note for staff in staves for note in staff.notes]
     beside = [note.on for note in notes if not _is_near(note.on, per_unit, near)]
     loose = LOOSE if len({note.on for note in notes}) >= ENOUGH else near
@@ -117,8 +121,8 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
     total, off = len(notes), sum(not _is_tuplet(tick, per_quarter) for tick in far)
     parts = [Part(staff.name, staff.program, on_grid(staff.notes, per_unit)) for staff in staves]
     parts, unsung = with_lyrics(parts, staves, file, per_unit)
-    losses = Losses(drums=drums, finer=len(beside), lyrics=unsung, swung=int(not swing.is_straight))
-    losses.update(_unwritten(file))
+    losses = Losses(drums=beaten, finer=len(beside), lyrics=unsung, swung=int(not swing.is_straight))
+    losses.update(_unwritten(file, drums))
     losses["shared"] = total - sum(len(part.notes) for part in parts)
     if not total:
         raise MidiError(source, "it has no notes" + " but drums" * (losses["drums"] > 0), "give a score with notes")
@@ -158,11 +162,11 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
     return notation, +losses
 
 
-def _unwritten(file: EventFile) -> Losses:
+def _unwritten(file: EventFile, drums: Places) -> Losses:
     """What a score lacks of a file: markers, changes of a channel's sound, and how often its pedal goes down and its
     pitch leaves the centre."""
     losses = Losses()
-    for track in file.tracks:
+    for t, track in enumerate(file.tracks):
         states: dict[tuple[str, int | None], int] = {}
         begun: dict[int | None, int] = {}  # where a channel's first note is
         for event in track.events:
@@ -171,7 +175,7 @@ def _unwritten(file: EventFile) -> Losses:
             if event.begins:
                 begun.setdefault(event.channel, event.tick)
             kind, state = _state(event)
-            if not kind or event.channel == DRUM_CHANNEL:
+            if not kind or (t, event.channel) in drums:
                 continue
             is_lost = begun.get(event.channel, event.tick) < event.tick if kind == "programs" else state > 0
             losses[kind] += is_lost and state != states.get((kind, event.channel), 0)
@@ -206,18 +210,18 @@ class MidiStaff(NamedTuple):
     places: list[tuple[int, int]]
 
 
-def staves_of(file: EventFile) -> tuple[list[MidiStaff], int]:
-    """The staves of a MIDI file, one a channel of a track, and how many notes are drums'."""
-    drums, staves = 0, list[MidiStaff]()
+def staves_of(file: EventFile, drums: Places) -> tuple[list[MidiStaff], int]:
+    """The staves of a MIDI file, one a channel of a track, and how many notes are those of its `drums`."""
+    beaten, staves = 0, list[MidiStaff]()
     for t, track in enumerate(file.tracks):
         of_channel: dict[int, list[MidiNote]] = {}
         for note in notes_of(track):
             of_channel.setdefault(note.channel, []).append(note)
-        drums += len(of_channel.pop(DRUM_CHANNEL, ()))
+        beaten += sum(len(of_channel.pop(channel, ())) for of, channel in drums if of == t)
         programs = {x.channel: x.data[1] for x in reversed(track.events) if x.kind == PROGRAM}
         for channel, notes in sorted(of_channel.items()):
             _add_staff(staves, MidiStaff(track.name, programs.get(channel, 0), notes, [(t, channel)]))
-    return staves, drums
+    return staves, beaten
 
 
 def _add_staff(staves: list[MidiStaff], new: MidiStaff) -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from musictx.music.channels import DRUM_CHANNEL
+from musictx.music.channels import Places
 from musictx.music.midi_file import META, Event, EventFile, EventTrack, notes_of
 from musictx.music.score import UNITS
 
@@ -61,10 +61,10 @@ def swing_of(onsets: Sequence[float], near: float) -> Swing:
     return STRAIGHT
 
 
-def straight(file: EventFile) -> tuple[EventFile, Swing]:
-    """A MIDI file with its swing written straight, and that swing."""
+def straight(file: EventFile, drums: Places) -> tuple[EventFile, Swing]:
+    """A MIDI file with its swing written straight, and that swing, which its `drums` do not tell."""
     per_unit = int.from_bytes(file.division) / UNITS
-    notes = [note for track in file.tracks for note in notes_of(track) if note.channel != DRUM_CHANNEL]
+    notes = [n for t, track in enumerate(file.tracks) for n in notes_of(track) if (t, n.channel) not in drums]
     swing = swing_of([note.on / per_unit for note in notes], nearness(per_unit))
     events = (each for track in file.tracks for each in track.events)
     if swing.is_straight or not all(_fits(each, per_unit, swing.pair) for each in events):
