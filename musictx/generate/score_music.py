@@ -17,13 +17,14 @@ from musictx.music import midi_file as midi
 from musictx.music.channel_use import rest_events
 from musictx.music.midi_file import Event, EventFile, EventTrack, meta, notes_of, read_events, with_events, write_events
 from musictx.music.midi_file import Note as MidiNote
+from musictx.music.new_events import events_of
 from musictx.music.notation.lyrics import is_lyric
 from musictx.music.notation.midi import MINOR, VELOCITY, lost_in_midi, to_midi
 from musictx.music.notation.notation import Losses, Notation
 from musictx.music.notation.parts import Note, Part
 from musictx.music.notation.swing import Swing
 from musictx.music.pedal import let_go
-from musictx.music.project import Line, Project, events_of
+from musictx.music.project import Line, Project
 from musictx.music.read import read_tracks
 from musictx.music.score import UNITS, Score, merge_marked
 

@@ -13,10 +13,13 @@ from musictx.errors import ConfigError, TokenError, UserError
 from musictx.generate.primer import ON_LINE_S, ROUNDED_S
 from musictx.generate.primer import Part as Region
 from musictx.music.channels import drums_of
-from musictx.music.midi_file import EventFile, EventTrack, read_events, write_events
+from musictx.music.midi_file import EventFile, EventTrack, read_events, with_events, write_events
+from musictx.music.new_events import tempo_event
 from musictx.music.notation.midi import KEPT, place_of, staves_of, to_midi
 from musictx.music.notation.notation import Losses, Notation
+from musictx.music.notation.parts import Tempo
 from musictx.music.notation.swing import straight
+from musictx.music.pace import pace_before
 from musictx.music.project import Project
 from musictx.music.read import kind_of_notation, read_bytes, read_tracks, score_of, whole
 from musictx.music.repairs import say_repairs
@@ -164,6 +167,29 @@ def until(seed: ScoreSeed, part: Region) -> ScoreSeed:
     project = seed.project.until(float(seconds_at(end, seed)))
     loud = {place: velocity for place, velocity in seed.loud.items() if place[1] < end}
     return seed._replace(notation=notation, project=project, loud=loud)
+
+
+def at_pace(seed: ScoreSeed, join: int) -> ScoreSeed:
+    """A score that slows down to its end, with the tempo before that from where new bars begin; a line says so. One
+    whose file has later tempi keeps these."""
+    old, clock = seed.notation, seed.project.clock
+    tempi = [(tempo.onset, tempo.quarters_a_minute) for tempo in old.tempi]
+    speed = pace_before(tempi, [*(bar.onset for bar in old.bars), old.end])
+    at = round(join * clock.ticks_per_quarter / UNITS)
+    if speed is None or clock.tempo[-1] >= at:
+        return seed
+    file = seed.project.file
+    tracks = [with_events(file.tracks[0], [], [tempo_event(at, speed)]), *file.tracks[1:]]
+    data = write_events(file._replace(tracks=tracks))
+    read = read_tracks(data, seed.file)
+    beats = (tempo.beat for tempo in old.tempi if tempo.beat and tempo.quarters_a_minute == speed)
+    mark = Tempo(join, speed, next(beats, UNITS))
+    return seed._replace(
+        notation=replace(old, tempi=(*old.tempi, mark)),
+        project=replace(seed.project, data=data, clock=read.tempo_map),
+        meter=replace(read, numbers=old.numbered).meter(),
+        remarks=(*seed.remarks, f"{seed.file}: it slows down to its end; new bars have the tempo before"),
+    )
 
 
 def seconds_at(units: ArrayLike, seed: ScoreSeed) -> NDArray[np.float64]:

@@ -130,7 +130,7 @@ def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request, given: byte
             remarks.append(f"{file}: a finished piece: {bars} not heard, so that new music does not end too")
             speeds = [(tempo.onset, tempo.quarters_a_minute) for tempo in seed.notation.tempi]
             before = [speed for at, speed in speeds if at < seed.notation.bars[-n].onset]
-            if before[-1:] not in ([], [speeds[-1][1]]):
+            if before[-1:] not in ([], [speeds[-1][1]]) and speeds[-1][0] < template.span[0]:
                 remarks.append(f"{file}: new bars keep the tempo of the ending")
     elif isinstance(request, Fill):
         template = with_gap(seed, request.from_bar or 0, request.to_bar or 0)

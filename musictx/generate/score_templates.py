@@ -13,7 +13,7 @@ from musictx.generate.control import Control
 from musictx.generate.primer import Part as Region
 from musictx.generate.primer import check_bars
 from musictx.generate.requests import DEFAULT_S, MOST_TOKENS, Length
-from musictx.generate.score_seeds import ScoreSeed, free_slots, until
+from musictx.generate.score_seeds import ScoreSeed, at_pace, free_slots, until
 from musictx.music.notation.chord_symbols import over
 from musictx.music.notation.lyrics import cut
 from musictx.music.notation.notation import KEYBOARDS, Notation
@@ -99,7 +99,8 @@ def continued(seed: ScoreSeed, part: Region, length: Length) -> tuple[ScoreSeed,
     first = until(seed, part)
     old, is_whole = first.notation, first.notation is seed.notation
     closing = closing_bars(old) if is_whole else 0  # one that a person cuts has no ending
-    bar = meter_of_rest(old, closing)
+    first = at_pace(first, join_of(old, is_whole))
+    old, bar = first.notation, meter_of_rest(old, closing)
     slots = free_slots(seed)
     count, most = bars_of(length, old, bar), most_bars(len(seed.used))
     if count > most:
@@ -117,14 +118,18 @@ def more_bars(
 ) -> Template:
     """New bars for all parts with a slot, behind the last bar line, in the meter before `closing` bars that end a
     piece. `fill` gives a last bar that is not full rests, but for one that goes back to an upbeat."""
-    last, meter = old.bars[-1], meter_of_rest(old, closing)
-    goes_back = old.source is not None and old.source.ends_in_repeat
-    end = max(old.end, last.onset + last.full) if fill and not goes_back else old.end
+    meter, end = meter_of_rest(old, closing), join_of(old, fill)
     bars = [meter._replace(onset=end + k * meter.full) for k in range(count)]
     notation = replace(old, bars=(*old.bars, *bars), end=end + count * meter.full)
     numbers = range(len(old.bars), len(notation.bars))
     free = frozenset((slot, n) for slot in slots if slot is not None for n in numbers)
     return Template(notation, slots, free, TUNE, old, goes_on=True, closing=closing)
+
+
+def join_of(old: Notation, fill: bool = True) -> int:
+    """Where new bars begin."""
+    last, goes_back = old.bars[-1], old.source is not None and old.source.ends_in_repeat
+    return max(old.end, last.onset + last.full) if fill and not goes_back else old.end
 
 
 def most_bars(parts: int) -> int:

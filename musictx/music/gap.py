@@ -9,8 +9,9 @@ from musictx.music import midi_file as midi
 from musictx.music.channel_use import is_down, is_free, lasts, value_of
 from musictx.music.channels import CHANNELS
 from musictx.music.midi_file import Event, Note, meta, notes_of, with_events
+from musictx.music.new_events import events_of
 from musictx.music.pedal import let_go
-from musictx.music.project import NAME, Line, Part, Project, events_of
+from musictx.music.project import NAME, Line, Part, Project
 from musictx.music.score import DRUMS, Score
 from musictx.music.ticks import FORGOTTEN_S, PEDAL, PEDAL_DOWN, sounding
 

@@ -1,7 +1,7 @@
 """A person's MIDI file for new notes; all else in it stays."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -16,16 +16,17 @@ from musictx.music.channels import CHANNELS, DRUM_CHANNEL
 from musictx.music.chunks import read_chunks
 from musictx.music.grid import STEPS_PER_QUARTER
 from musictx.music.midi_file import Event, EventFile, EventTrack, Note, in_order, meta, notes_of, with_events
+from musictx.music.new_events import events_of, layers_of, pedal_events, tempo_event
 from musictx.music.notation.midi import place_of
 from musictx.music.notation.notation import Notation
-from musictx.music.pedal import Press, forgotten_presses, let_go, lifts, with_pedal
+from musictx.music.pace import pace_at
+from musictx.music.pedal import forgotten_presses, let_go, lifts, with_pedal
 from musictx.music.raw import read_raw
 from musictx.music.score import DRUMS, Score
-from musictx.music.ticks import PEDAL, RawMidi, TempoMap
+from musictx.music.ticks import RawMidi, TempoMap
 
 NAME = "musictx"  # of the track of new notes
 TICKS_PER_QUARTER = 480
-MAX_MSPQ = 0xFFFFFF  # a MIDI tempo has 24 bits
 
 
 class Part(NamedTuple):
@@ -114,11 +115,11 @@ class Project:
     @classmethod
     def new(cls, quarter_s: float, signature: tuple[int, int] | None = None) -> "Project":
         """A file without notes."""
-        mspq = min(max(round(quarter_s * 1e6), 1), MAX_MSPQ)
-        events = [Event(0, b"\xff\x51\x03" + mspq.to_bytes(3))]
+        events = [tempo_event(0, 60 / quarter_s)]
         beats, unit = signature or (4, 4)
         events.append(Event(0, bytes([0xFF, 0x58, 4, beats, unit.bit_length() - 1, 24, 8])))
         division = TICKS_PER_QUARTER.to_bytes(2)
+        mspq = int.from_bytes(events[0].data[3:])
         clock = TempoMap(RawMidi([], TICKS_PER_QUARTER, np.array([0]), np.array([mspq])))
         return cls(midi.write_events(EventFile(division, [EventTrack(events, 0)])), clock)
 
@@ -136,6 +137,8 @@ class Project:
         events of its own tracks."""
         join = self.tick(from_s)
         tracks = self.tracks_until(join)
+        if (tempo := pace_at(join, self.clock, self.raw)) is not None:
+            tracks[0] = with_events(tracks[0], [], [tempo_event(join, tempo)])
         new = self.new_tracks(lines, join, tracks, text=text, pedal=pedal, shares=len(lines) == 1)
         ends = lifts(self.raw.channels, join)
         if new:
@@ -233,7 +236,7 @@ class Project:
             (name, int(program), layer)
             for name, score in lines
             for program in np.unique(score.program)
-            for layer in _layers(self.in_ticks(score.select(score.program == program)))
+            for layer in layers_of(self.in_ticks(score.select(score.program == program)))
         ]
         for name, program, notes in each:
             like = self._channel(program, from_tick, tracks)
@@ -251,7 +254,7 @@ class Project:
             head += [Event(0, bytes([midi.META, midi.PORT, 1, number // CHANNELS]))] if number >= CHANNELS else []
             head += [meta(0, midi.TEXT, text)] if text and not out else []
             keys, presses = with_pedal(notes, self.clock, from_tick) if pedal and is_quiet else (notes, [])
-            events = in_order([*head, *state, *events_of(keys, channel), *_pedal_events(presses, channel)])
+            events = in_order([*head, *state, *events_of(keys, channel), *pedal_events(presses, channel)])
             out.append(EventTrack(events, max(from_tick, events[-1].tick)))
         return out
 
@@ -281,28 +284,3 @@ def _cut(track: EventTrack, notes: Sequence[Note], tick: int) -> EventTrack:
 
 def _stays(event: Event, tick: int) -> bool:
     return (event.tick == tick and event.ends) or (event.kind == midi.META and event.data[1] in OF_PLACE)
-
-
-def events_of(notes: Iterable[Note], channel: int) -> Iterable[Event]:
-    for note in notes:
-        yield Event(note.on, bytes([midi.NOTE_ON | channel, note.pitch, note.velocity]))
-        yield Event(note.off, bytes([midi.NOTE_OFF | channel, note.pitch, 64]))
-
-
-def _pedal_events(presses: Iterable[Press], channel: int) -> Iterable[Event]:
-    for press in presses:
-        yield Event(press.down, bytes([midi.CONTROL | channel, PEDAL, 127]))
-        yield Event(press.up, bytes([midi.CONTROL | channel, PEDAL, 0]))
-
-
-def _layers(notes: list[Note]) -> list[list[Note]]:
-    """Notes in layers without overlaps of one pitch."""
-    layers, ends = list[list[Note]](), list[dict[int, int]]()
-    for note in sorted(notes, key=lambda note: note[:5]):
-        layer = next((i for i, end in enumerate(ends) if end.get(note.pitch, 0) <= note.on), len(layers))
-        if layer == len(layers):
-            layers.append([])
-            ends.append({})
-        layers[layer].append(note)
-        ends[layer][note.pitch] = note.off
-    return layers

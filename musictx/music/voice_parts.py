@@ -7,7 +7,8 @@ from statistics import median
 
 from musictx.music.grid import STEPS_PER_QUARTER
 from musictx.music.midi_file import Event, Note
-from musictx.music.project import Line, Part, Project, events_of
+from musictx.music.new_events import events_of
+from musictx.music.project import Line, Part, Project
 from musictx.music.score import Score
 
 NEAR = 8  # last notes of a part, as loud as which new ones are
