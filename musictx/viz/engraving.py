@@ -18,7 +18,8 @@ from musictx.music.notation.write import to_musicxml
 
 PAGE = {"pageWidth": 2100, "pageHeight": 2970}  # A4, tenths of a millimetre
 LONG = 60_000  # verovio's longest page: pictures are one
-STYLE = {"scale": 40, "header": "none", "footer": "none", "svgViewBox": True, "breaks": "auto", "systemDivider": "none"}
+STYLE = {"scale": 40, "footer": "none", "svgViewBox": True, "breaks": "auto", "systemDivider": "none"}
+TOOLTIP = re.compile(r'(?s)<title class="labelAttr">.*?</title>')  # within a text it moves that, as resvg draws it
 WIDTH = {".png": 1240, ".pdf": 2480}  # pixels: 150 and 300 to the inch
 FORMATS = (".svg", ".png", ".pdf")
 UNPRINTED = re.compile(  # verovio prints them
@@ -63,7 +64,7 @@ def engrave(musicxml: bytes, path: Path) -> int:
     return len(pages)
 
 
-def pages_of(musicxml: bytes, is_long: bool, width: int = PAGE["pageWidth"]) -> list[str]:
+def pages_of(musicxml: bytes, is_long: bool, width: int = PAGE["pageWidth"], titled: bool = True) -> list[str]:
     """The pages as SVG, or one `is_long`; the width in tenths of a millimetre. Raises UserError as `engrave`."""
     try:
         import verovio
@@ -73,13 +74,13 @@ def pages_of(musicxml: bytes, is_long: bool, width: int = PAGE["pageWidth"]) -> 
     toolkit: Any = verovio.toolkit(False)
     # verovio knows its fonts only in the thread that imported it, which partitura may have done
     toolkit.setResourcePath(str(Path(verovio.__file__).parent / "data"))
-    page = PAGE | {"pageWidth": width}
+    page = PAGE | {"pageWidth": width, "header": "auto" if titled else "none"}
     toolkit.setOptions(STYLE | page | ({"pageHeight": LONG, "adjustPageHeight": True} if is_long else {}))
     if not toolkit.loadData(UNPRINTED.sub("", musicxml.decode())):
         raise UserError("the score cannot be engraved", "write .musicxml, and open it in a notation program")
     if is_long and toolkit.getPageCount() > 1:
         raise UserError("the score is longer than a picture", "write .pdf, which has pages")
-    return [str(toolkit.renderToSVG(n + 1)) for n in range(toolkit.getPageCount())]
+    return [TOOLTIP.sub("", toolkit.renderToSVG(n + 1)) for n in range(toolkit.getPageCount())]
 
 
 def _png(svg: str, width: int) -> bytes:

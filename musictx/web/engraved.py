@@ -72,7 +72,7 @@ def engrave(notation: Notation, title: str, new: Collection[Place]) -> Engraved:
     try:
         notation = notation.on_given_staves()
         musicxml = with_kept(to_musicxml(notation, title)[0], notation)
-        (svg,) = pages_of(RESTS.sub(b"", musicxml), is_long=True, width=NARROW)
+        (svg,) = pages_of(RESTS.sub(b"", musicxml), is_long=True, width=NARROW, titled=False)
     except UserError as error:
         return Engraved(musicxml, remark=f"The score is not shown: {error}.")
     return Engraved(musicxml, coloured(svg, new), new_at=where(svg, min((bar for _, bar in new), default=0)))

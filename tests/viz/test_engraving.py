@@ -2,6 +2,7 @@
 
 import io
 import re
+from html import escape
 
 import numpy as np
 import pytest
@@ -31,3 +32,19 @@ def test_a_picture_has_the_note_of_a_tempo(tmp_path):
         engrave(MARK.replace("quarter", unit).format(90).encode(), path := tmp_path / f"{unit}.png")
         ink.append(int((np.asarray(Image.open(io.BytesIO(path.read_bytes())).convert("L"))[:120] < 128).sum()))
     assert ink[0] != ink[1]
+
+
+@pytest.mark.parametrize("title", ["Tune", "A much longer title of <Dances> & Songs"])
+def test_a_picture_has_its_title_in_the_middle(tmp_path, title):
+    begin, rest = XML.format(notes=NOTE.format("C", 12)).split("<part-list>")
+    pictures = []
+    for head in ("", f"<work><work-title>{escape(title)}</work-title></work>"):
+        engrave(f"{begin}{head}<part-list>{rest}".encode(), tmp_path / "it.png")
+        pictures.append(np.asarray(Image.open(tmp_path / "it.png").convert("L")) < 128)
+    plain, titled = pictures
+    rows = np.flatnonzero(titled.any(1))
+    line = titled[: rows[np.argmax(np.diff(rows) > 8)] + 1].any(0)  # its columns with ink
+    ink = np.flatnonzero(line)
+    assert len(ink) > 10
+    assert abs((ink[0] + ink[-1]) / 2 - len(line) / 2) < 10
+    assert np.argmax(plain.any(1)) < 60
