@@ -47,7 +47,7 @@ class AccompanyConfig:
     )
     out: str = setting(
         "outputs/accompaniments",
-        "a folder for the melody with its voices, or the name of a file: .mid, .musicxml, .wav or .png",
+        "a folder for the melody with its voices, or the name of a file: .mid, .musicxml, .mxl, .wav or .png",
         path=True,
     )
     part: str | None = setting(

@@ -30,7 +30,7 @@ class GenerateConfig:
     )
     out: str = setting(
         "outputs/continuations",
-        "a folder for the music, or for one seed the name of a file: .mid, .musicxml, .wav or .png",
+        "a folder for the music, or for one seed the name of a file: .mid, .musicxml, .mxl, .wav or .png",
         path=True,
     )
     infill: str | None = setting(

@@ -12,7 +12,7 @@ from musictx.files import check_new, check_suffix, only_new, replacing
 from musictx.model.packaged import seed_path
 from musictx.music.beat_grid import bars_of
 from musictx.music.notation.kept import as_it_is
-from musictx.music.notation.notation import MUSICXML
+from musictx.music.notation.notation import SCORES
 from musictx.music.read import kind_of_notation, read_bytes, read_tracks, score_of, whole
 from musictx.music.repairs import say_repairs
 from musictx.music.score import Meter, Score
@@ -29,7 +29,9 @@ class RenderConfig:
 
     midi: str = setting(MISSING, "a MIDI file or a score; or elise, gymnopedie, chorale", path=True)
     out: str = setting(
-        MISSING, ".png .svg .pdf: a piano roll; .gif .mp4: a moving one; .wav .flac: sound; .musicxml .mid", path=True
+        MISSING,
+        ".png .svg .pdf: a piano roll; .gif .mp4: a moving one; .wav .flac: sound; .musicxml .mxl .mid",
+        path=True,
     )
     score: bool = setting(False, "the picture is a page of score; of music on a grid, not of a performance")
     new_from: float | None = setting(None, "second at which a continuation begins; draws it in its own colour")
@@ -42,11 +44,11 @@ class RenderConfig:
 def render(config: RenderConfig) -> None:
     source, out = seed_path(config.midi), Path(config.out)
     suffix = out.suffix.lower()
-    check_suffix("out", config.out, (*(engraving.FORMATS if config.score else (*FORMATS, *MIDI)), MUSICXML))
+    check_suffix("out", config.out, (*(engraving.FORMATS if config.score else (*FORMATS, *MIDI)), *SCORES))
     check_new(config.overwrite, out)
     check_within(config, "new_from", 0)
     data = read_bytes(source)
-    if config.score or suffix == MUSICXML:
+    if config.score or suffix in SCORES:
         render_score(data, source, out)
         return
     tracks = read_tracks(data, source)

@@ -19,7 +19,7 @@ from musictx.music.gap import GapNotes, fill_in
 from musictx.music.grid import STEPS_PER_QUARTER, VOICE_NAMES, in_steps
 from musictx.music.midi_file import Event
 from musictx.music.notation.midi import from_midi
-from musictx.music.notation.notation import MUSICXML, Losses, Notation
+from musictx.music.notation.notation import SCORES, Losses, Notation
 from musictx.music.project import NAME, Line, Project
 from musictx.music.read import read_tracks
 from musictx.music.repairs import say_repairs
@@ -194,7 +194,7 @@ class Music(Continuation):
         )
 
     def write(self, path: str | Path, text: str = "", *, alone: bool = False, pedal: bool = False) -> str:
-        """Writes a MIDI file, picture (.png .svg .pdf), film (.gif .mp4), sound (.wav .flac) or score (.musicxml).
+        """Writes a MIDI file, picture (.png .svg .pdf), film (.gif .mp4), sound (.wav .flac) or score (.musicxml .mxl).
 
         The suffix of `path` says which; the MIDI file and the score have the notes of `midi`. It replaces an existing
         file, whole or not at all. Returns a remark on the losses of a score, else "".
@@ -212,7 +212,7 @@ class Music(Continuation):
             with replacing(path) as partial:
                 partial.write_bytes(data)
             return "; ".join(say_repairs(self.lost_in_midi(alone=alone)))
-        if suffix == MUSICXML:
+        if suffix in SCORES:
             from musictx.viz.engraving import write_notation
 
             notation, losses = self.written(path, alone=alone)
@@ -225,6 +225,6 @@ class Music(Continuation):
             from musictx.viz.formats import FORMATS, write_as  # takes 0.4 s, so only those who draw wait for it
 
             if suffix not in FORMATS:
-                raise UserError(f"{path}", f"give a name that ends in one of {', '.join((*MIDI, *FORMATS, MUSICXML))}")
+                raise UserError(f"{path}", f"give a name that ends in one of {', '.join((*MIDI, *FORMATS, *SCORES))}")
             write_as(self.score, path, self.title, self.new, bars=self.bars, chords=self.chords)
         return ""

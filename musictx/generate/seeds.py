@@ -14,7 +14,7 @@ from musictx.errors import ConfigError, UserError
 from musictx.files import check_folder, check_new, stem_of
 from musictx.model.packaged import KNOWN_SEEDS, SEEDS, seed_path
 from musictx.music.grid import N_VOICES, PIANO, one_piano, quantise, thin_to_voices
-from musictx.music.notation.notation import MUSICXML
+from musictx.music.notation.notation import MUSICXML, SCORES
 from musictx.music.notation.spelling import check_packages
 from musictx.music.other_formats import ways
 from musictx.music.project import Project
@@ -101,15 +101,16 @@ def name_targets(
     suffix = out.suffix.lower() if name else ""
     if name and len(seeds) > 1:
         raise ConfigError("out", got=out, why=f"{len(seeds)} seeds need a file each", allowed="a folder")
-    wav, png, musicxml = wav or suffix == ".wav", png or suffix == ".png", musicxml or suffix == MUSICXML
+    wav, png, musicxml = wav or suffix == ".wav", png or suffix == ".png", musicxml or suffix in SCORES
     if musicxml:
         check_packages()
     numbers = [f"-{k + 1}" for k in range(variations)] if variations > 1 or not name else [""]
     midi_suffix, targets = out.suffix if suffix in MIDI else ".mid", []
+    score_suffix = out.suffix if suffix in SCORES else MUSICXML
     for seed in seeds:
         stem = name or stem_of(seed)
         midi, sounds, scores = (
-            [folder / f"{stem}{number}{each}" for number in numbers] for each in (midi_suffix, ".wav", MUSICXML)
+            [folder / f"{stem}{number}{each}" for number in numbers] for each in (midi_suffix, ".wav", score_suffix)
         )
         picture = folder / f"{stem}.png" if png else None
         targets.append(Targets(midi, sounds if wav else [], picture, scores if musicxml else []))
@@ -123,7 +124,7 @@ def name_targets(
     return targets
 
 
-BY_NAME = (*MIDI, MUSICXML, ".wav", ".png")  # which files new music may have by the name of one
+BY_NAME = (*MIDI, *SCORES, ".wav", ".png")  # which files new music may have by the name of one
 
 
 def split_out(out: Path) -> tuple[Path, str]:

@@ -6,6 +6,7 @@ from base64 import b64decode
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from matplotlib import get_data_path
 from PIL import Image
@@ -13,7 +14,7 @@ from PIL import Image
 from musictx.errors import UserError
 from musictx.files import replacing
 from musictx.music.notation.kept import with_kept
-from musictx.music.notation.notation import MUSICXML, Losses, Notation
+from musictx.music.notation.notation import MUSICXML, MXL, SCORES, Losses, Notation
 from musictx.music.notation.write import to_musicxml
 
 PAGE = {"pageWidth": 2100, "pageHeight": 2970}  # A4, tenths of a millimetre
@@ -39,12 +40,24 @@ def write_notation(notation: Notation, path: Path, title: str) -> Losses:
 
 def write_score(musicxml: bytes, path: Path) -> None:
     """Writes MusicXML, or its pages, by the suffix. Raises UserError as `engrave` does."""
-    if path.suffix.lower() != MUSICXML:
+    if (suffix := path.suffix.lower()) not in SCORES:
         engrave(musicxml, path)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as partial:
-        partial.write_bytes(musicxml)
+        partial.write_bytes(compressed(musicxml) if suffix == MXL else musicxml)
+
+
+def compressed(musicxml: bytes) -> bytes:
+    """MusicXML as .mxl. Source: https://www.w3.org/2021/06/musicxml40/tutorial/compressed-mxl-files/"""
+    out, name = io.BytesIO(), f"score{MUSICXML}"
+    kind = "application/vnd.recordare.musicxml"
+    container = f'<container><rootfiles><rootfile full-path="{name}" media-type="{kind}+xml"/></rootfiles></container>'
+    with ZipFile(out, "w", ZIP_DEFLATED) as archive:
+        for each, data in (("mimetype", kind), ("META-INF/container.xml", container), (name, musicxml)):
+            how = ZIP_STORED if each == "mimetype" else ZIP_DEFLATED
+            archive.writestr(ZipInfo(each), data, how)  # without the time, so that equal scores are equal bytes
+    return out.getvalue()
 
 
 def engrave(musicxml: bytes, path: Path) -> int:

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from zipfile import ZIP_STORED, ZipFile
 
 import pytest
 import soundfile
@@ -52,6 +53,17 @@ def test_drums_and_chord_symbols_alone_are_a_page_and_a_file(tmp_path, name, tex
     assert made.count("<harmony") == text.count('"') // 2 * (name == "c.abc")
     with pytest.raises(UserError, match="no notes"):
         read_tracks(text.encode(), name).merge()
+
+
+def test_a_compressed_score_is_the_same_score(tmp_path):
+    (tmp_path / "a.abc").write_text("X:1\nT:Air\nM:3/4\nL:1/4\nK:G\nc2 d | e3 |\n")
+    for out in ("a.musicxml", "a.mxl", "again.mxl"):
+        render(settings("render", f"midi={tmp_path / 'a.abc'}", f"out={tmp_path / out}"))
+    first, *_, last = (archive := ZipFile(tmp_path / "a.mxl")).namelist()
+    assert (first, archive.getinfo(first).compress_type) == ("mimetype", ZIP_STORED)
+    assert archive.read(last) == (tmp_path / "a.musicxml").read_bytes()
+    assert (tmp_path / "again.mxl").read_bytes() == (tmp_path / "a.mxl").read_bytes()
+    assert read_tracks((tmp_path / "a.mxl").read_bytes(), "a.mxl").merge().pitch.tolist() == [72, 74, 76]
 
 
 def test_bars_a_continuation_and_a_pedal_that_the_file_forgets(world, tmp_path, capsys):

@@ -71,6 +71,7 @@ def test_what_is_written_is_named_by_a_file(tmp_path):
     assert names("new/x.mid") == ["new/x.mid"]
     assert names("x.MIDI") == ["x.MIDI"]
     assert names("x.musicxml") == ["x.mid", "x.musicxml"]
+    assert names("x.MXL") == ["x.mid", "x.MXL"]
     assert names("x.wav", png=True) == ["x.mid", "x.wav", "x.png"]
     assert names("x.png", 2) == ["x-1.mid", "x-2.mid", "x.png"]
     assert names("v1.2") == ["v1.2/h-1.mid"]
@@ -78,7 +79,7 @@ def test_what_is_written_is_named_by_a_file(tmp_path):
     assert names("a.mid") == ["a.mid/h-1.mid"]  # a folder of this name stays one
     with pytest.raises(ConfigError, match=r"2 seeds need a file each: give a folder"):
         names("x.mid", seeds=("h.mid", "g.mid"))
-    for out in ("x.pdf", "x.mxl", "x.safetensors", "x.xyz", "x.MSCZ"):
+    for out in ("x.pdf", "x.xml", "x.safetensors", "x.xyz", "x.MSCZ"):
         with pytest.raises(ConfigError, match=r"give a folder, or a name that ends in one of \.mid"):
             names(out)
 

@@ -40,6 +40,9 @@ def test_a_name_that_xml_cannot_say_is_written_without_it(tmp_path):
 @settings(max_examples=15)
 def test_a_score_comes_back_from_musicxml_and_what_does_not_is_counted(notation):
     text, losses = to_musicxml(notation)
+    assert to_musicxml(notation)[0] == text
+    sounds = re.findall(rb'<score-instrument id="(.*?)"', text)
+    assert len({*sounds}) == len(sounds) >= len(re.findall(rb"<score-part ", text))
     found, unread = read_notation(text, "musicxml")
     assert not unread
     assert [x.onset for x in found.bars] == [x.onset for x in notation.bars]

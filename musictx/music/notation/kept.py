@@ -209,7 +209,9 @@ def _list(given: Element, made: Element, parts: Sequence[tuple[Element, Element]
             one = about[part.get("id")]
             while part.get("id") in old_of:
                 part.set("id", f"{part.get('id')}n")
-            one.set("id", part.get("id", ""))
+            one.set("id", name := part.get("id", ""))
+            for sound in (each for each in one if each.get("id")):  # of one staff
+                sound.set("id", f"{name}-I1")
             names.insert(at, one)
             at += 1
         given.append(part)

@@ -11,6 +11,7 @@ from musictx.music.notation.notation import Losses
 
 Element = ElementTree.Element
 MARK = "\ue000"  # begins words that stand for a chord symbol: music21 spells the bass anew, and refuses some kinds
+AT_RANDOM = re.compile(rb'(?<= id=")[PI][0-9a-f]{32}(?=")')
 MARKED = re.compile(
     rf"<direction\b[^>]*>((?:(?!</direction>).)*?)<words\b[^>]*>{MARK}(\d+)</words>(.*?)</direction>", re.DOTALL
 )
@@ -174,6 +175,20 @@ def transpositions(text: str, staves: Sequence[str]) -> list[dict[int, Transposi
                         changes[n] = Transposition.of(said)
         first += count
     return found
+
+
+def numbered(text: bytes) -> bytes:
+    """A score of music21 with its parts and their sounds counted, P1 and P1-I1: its own names differ each time."""
+    names = dict[bytes, bytes]()
+
+    def name(match: re.Match[bytes]) -> bytes:
+        if match[0] not in names:
+            part = len({each for each in names if each.startswith(b"P")}) + match[0].startswith(b"P")
+            sounds = sum(each.startswith(b"P%d-" % part) for each in names.values()) + 1
+            names[match[0]] = b"P%d" % part if match[0].startswith(b"P") else b"P%d-I%d" % (part, sounds)
+        return names[match[0]]
+
+    return AT_RANDOM.sub(name, text)
 
 
 def with_symbols(text: bytes, symbols: tuple[ChordSymbol, ...]) -> bytes:

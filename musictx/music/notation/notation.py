@@ -17,7 +17,8 @@ from musictx.music.notation.parts import MIDDLE_C, UNSAID, Bar, Key, Note, Part,
 from musictx.music.notation.swing import STRAIGHT, Swing
 
 Losses = Counter[str]  # by kinds of `LOSSES`
-MUSICXML = ".musicxml"
+MUSICXML, MXL = ".musicxml", ".mxl"  # the second is compressed
+SCORES = (MUSICXML, MXL)
 MUSIC21 = Lock()  # its remarks are caught for the whole process, so one thread at a time
 MOST_PARTS = 64
 KEYBOARDS = {*range(8), *range(16, 24), 46}  # programs of pianos, organs and the harp

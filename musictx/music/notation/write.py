@@ -16,7 +16,7 @@ from musictx.music.notation.bars import on_line
 from musictx.music.notation.chord_symbols import moved
 from musictx.music.notation.lyrics import printable, sing
 from musictx.music.notation.midi import meter_of
-from musictx.music.notation.musicxml import MARK, with_symbols
+from musictx.music.notation.musicxml import MARK, numbered, with_symbols
 from musictx.music.notation.notation import MUSIC21, Losses, Notation
 from musictx.music.notation.parts import FINEST, UNSAID, Bar, Clef, Key, Part, Tempo
 from musictx.music.notation.spelling import Name, key_of, missing, spelled
@@ -62,7 +62,7 @@ def to_musicxml(notation: Notation, title: str = "") -> tuple[bytes, Losses]:
     with MUSIC21, redirect_stderr(io.StringIO()):  # music21's remarks on more instruments than MIDI has channels
         text: bytes = GeneralObjectExporter(score).parse()
     symbols = tuple(moved(each, -fifths_at(parts[each.staff], each.onset)) for each in notation.symbols)
-    return INSTRUMENT.sub(b"", with_symbols(text, symbols)), +losses
+    return with_symbols(numbered(INSTRUMENT.sub(b"", text)), symbols), +losses
 
 
 def _of_one_name(notation: Notation) -> tuple[Part, ...]:
