@@ -5,6 +5,7 @@ import re
 from base64 import b64decode
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import gmtime
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
@@ -19,7 +20,8 @@ from musictx.music.notation.write import to_musicxml
 
 PAGE = {"pageWidth": 2100, "pageHeight": 2970}  # A4, tenths of a millimetre
 LONG = 60_000  # verovio's longest page: pictures are one
-STYLE = {"scale": 40, "footer": "none", "svgViewBox": True, "breaks": "auto", "systemDivider": "none"}
+STYLE = {"scale": 40, "footer": "none", "svgViewBox": True, "breaks": "auto", "systemDivider": "none", "xmlIdSeed": 1}
+UNDATED = gmtime(0)  # so that equal scores are equal bytes
 TOOLTIP = re.compile(r'(?s)<title class="labelAttr">.*?</title>')  # within a text it moves that, as resvg draws it
 WIDTH = {".png": 1240, ".pdf": 2480}  # pixels: 150 and 300 to the inch
 FORMATS = (".svg", ".png", ".pdf")
@@ -56,7 +58,7 @@ def compressed(musicxml: bytes) -> bytes:
     with ZipFile(out, "w", ZIP_DEFLATED) as archive:
         for each, data in (("mimetype", kind), ("META-INF/container.xml", container), (name, musicxml)):
             how = ZIP_STORED if each == "mimetype" else ZIP_DEFLATED
-            archive.writestr(ZipInfo(each), data, how)  # without the time, so that equal scores are equal bytes
+            archive.writestr(ZipInfo(each), data, how)  # without the time
     return out.getvalue()
 
 
@@ -73,7 +75,8 @@ def engrave(musicxml: bytes, path: Path) -> int:
             partial.write_bytes(_png(pages[0], WIDTH[suffix]))
         else:
             first, *more = (Image.open(io.BytesIO(_png(page, WIDTH[suffix]))).convert("L") for page in pages)
-            first.save(partial, "PDF", save_all=True, append_images=more, resolution=300)
+            about = {"title": path.stem, "creationDate": UNDATED, "modDate": UNDATED}
+            first.save(partial, "PDF", save_all=True, append_images=more, resolution=300, **about)
     return len(pages)
 
 

@@ -2,6 +2,7 @@
 
 import io
 import re
+import time
 from html import escape
 
 import numpy as np
@@ -9,9 +10,12 @@ import pytest
 from notated import NOTE, XML
 from PIL import Image
 
-from musictx.viz.engraving import engrave, pages_of
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Note, Part
+from musictx.viz.engraving import engrave, pages_of, write_notation
 
 MARK = XML.format(notes=NOTE.format("C", 12)).replace("<per-minute>90", "<per-minute>{}")
+ONE_BAR = Notation((Part("a", 0, (Note(0, 96, 60),)),), (Bar(0, 4, 4),), 96)
 HIDDEN = MARK.replace("<metronome>", '<metronome print-object="no">')
 
 
@@ -32,6 +36,16 @@ def test_a_picture_has_the_note_of_a_tempo(tmp_path):
         engrave(MARK.replace("quarter", unit).format(90).encode(), path := tmp_path / f"{unit}.png")
         ink.append(int((np.asarray(Image.open(io.BytesIO(path.read_bytes())).convert("L"))[:120] < 128).sum()))
     assert ink[0] != ink[1]
+
+
+@pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])
+def test_equal_scores_are_equal_bytes(tmp_path, suffix, monkeypatch):
+    made = set[bytes]()
+    for second in (1e9, 1.5e9):
+        monkeypatch.setattr(time, "time", lambda second=second: second)
+        write_notation(ONE_BAR, path := tmp_path / f"it.{suffix}", "it")
+        made.add(path.read_bytes())
+    assert len(made) == 1
 
 
 @pytest.mark.parametrize("title", ["Tune", "A much longer title of <Dances> & Songs"])
