@@ -99,7 +99,7 @@ def continued(seed: ScoreSeed, part: Region, length: Length) -> tuple[ScoreSeed,
     first = until(seed, part)
     old, is_whole = first.notation, first.notation is seed.notation
     closing = closing_bars(old) if is_whole else 0  # one that a person cuts has no ending
-    first = at_pace(first, join_of(old, is_whole))
+    first = at_pace(first, join_of(old)) if is_whole else first
     old, bar = first.notation, meter_of_rest(old, closing)
     slots = free_slots(seed)
     count, most = bars_of(length, old, bar), most_bars(len(seed.used))

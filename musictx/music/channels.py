@@ -1,12 +1,12 @@
 """The notes and pedals of a MIDI file's channels."""
 
-import re
 from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from musictx.music.drum_kits import is_kit
 from musictx.music.events import SYSEX, Events, Ints
 from musictx.music.score import DRUMS
 from musictx.music.ticks import PEDAL, PEDAL_DOWN, RawChannel
@@ -18,13 +18,6 @@ GM2_DRUMS, GM2_MELODY, XG_DRUMS = 120, 121, 127  # banks
 # Files that do not say XG use its bank too: of 7 from trackers one for drums. The other 6 have other programs
 XG_KITS = {0, 1, 8, 16, 24, 25, 32, 40}
 Places = set[tuple[int, int]]  # tracks, and their channels of a port
-
-KIT = re.compile(
-    r"\b(drums?|drum ?(kit|set)s?|kicks?|snares?|hi-?hats?|hats|claps?|toms|cymbals?|perc(ussion)?|schlagzeug"
-    r"|batterie|bater[ií]a|batteria)\b",
-    re.IGNORECASE,
-)
-NO_KIT = re.compile(r"steel|tongue|\bhang\b|(&|\band\b|\bn\b|\+|/) ?.*(bass|piano|guitar|synth)", re.IGNORECASE)
 
 
 class ChannelEvents(NamedTuple):
@@ -113,19 +106,19 @@ def read_channels(
 def named_kits(events: ChannelEvents, names: list[str]) -> list[int]:
     """The tracks of one channel that have a drum kit's name and no program; that of another track that plays on the
     channel is not theirs, since many a DAW puts all on channel 1."""
-    named = [t for t, name in enumerate(names) if KIT.search(name) and not NO_KIT.search(name)]
+    named = [t for t, name in enumerate(names) if is_kit(name)]
     if not named:
         return []
     playing, changing = (
         {*zip(events.track[mine].tolist(), events.channel[mine].tolist(), strict=True)}
-        for mine in (events.kind == ON, (events.kind == PROGRAM) & (events.first > 0))
+        for mine in (events.kind == ON, events.kind == PROGRAM)
     )
-    with_notes = {track for track, _ in playing}
     kits = list[int]()
     for t in named:
         channels = {channel for track, channel in playing if track == t}
         voices = {track for track, channel in changing if channel in channels}
-        if len(channels) == 1 and not voices - (with_notes - {t}):
+        others = {track for track, channel in playing if channel in channels} - {t}
+        if len(channels) == 1 and not voices - others:
             kits.append(t)
     return kits
 

@@ -9,6 +9,7 @@ import numpy as np
 from musictx.music.ticks import RawMidi, TempoMap
 
 ENDING, BEFORE = 4, 16  # bars: the longest ritardando, and those that say how fast the piece was
+SHORTEST = 4  # bars of a piece, which an excerpt may lack
 SLOWER = 0.97  # of the tempo before; players and programs vary it by less
 
 
@@ -17,6 +18,8 @@ def pace_before(tempi: Sequence[tuple[int, float]], lines: Sequence[int]) -> flo
 
     `tempi` have places and quarters a minute, `lines` are where bars begin, and the end."""
     bars = len(lines) - 1
+    if bars < SHORTEST:
+        return None
     border = lines[-1 - min(ENDING, bars // 2)]
     first = lines[max(bars - ENDING - BEFORE, 0)]
     at = [place for place, _ in tempi]

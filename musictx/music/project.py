@@ -137,7 +137,8 @@ class Project:
         events of its own tracks."""
         join = self.tick(from_s)
         tracks = self.tracks_until(join)
-        if (tempo := pace_at(join, self.clock, self.raw)) is not None:
+        is_whole = all(note.on < join for notes in self.notes for note in notes)  # one that a person cuts has no end
+        if is_whole and (tempo := pace_at(join, self.clock, self.raw)) is not None:
             tracks[0] = with_events(tracks[0], [], [tempo_event(join, tempo)])
         new = self.new_tracks(lines, join, tracks, text=text, pedal=pedal, shares=len(lines) == 1)
         ends = lifts(self.raw.channels, join)

@@ -3,8 +3,10 @@
 import io
 import re
 from base64 import b64decode
+from html import escape, unescape
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from textwrap import shorten
 from time import gmtime
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
@@ -22,6 +24,7 @@ PAGE = {"pageWidth": 2100, "pageHeight": 2970}  # A4, tenths of a millimetre
 LONG = 60_000  # verovio's longest page: pictures are one
 STYLE = {"scale": 40, "footer": "none", "svgViewBox": True, "breaks": "auto", "systemDivider": "none", "xmlIdSeed": 1}
 UNDATED = gmtime(0)  # so that equal scores are equal bytes
+TITLE, LINE = re.compile(r"(<(?:work|movement)-title>)([^<]*)"), 70  # letters of the largest title of a page
 TOOLTIP = re.compile(r'(?s)<title class="labelAttr">.*?</title>')  # within a text it moves that, as resvg draws it
 WIDTH = {".png": 1240, ".pdf": 2480}  # pixels: 150 and 300 to the inch
 FORMATS = (".svg", ".png", ".pdf")
@@ -92,11 +95,19 @@ def pages_of(musicxml: bytes, is_long: bool, width: int = PAGE["pageWidth"], tit
     toolkit.setResourcePath(str(Path(verovio.__file__).parent / "data"))
     page = PAGE | {"pageWidth": width, "header": "auto" if titled else "none"}
     toolkit.setOptions(STYLE | page | ({"pageHeight": LONG, "adjustPageHeight": True} if is_long else {}))
-    if not toolkit.loadData(UNPRINTED.sub("", musicxml.decode())):
+    if not toolkit.loadData(TITLE.sub(_shorter, UNPRINTED.sub("", musicxml.decode()))):
         raise UserError("the score cannot be engraved", "write .musicxml, and open it in a notation program")
     if is_long and toolkit.getPageCount() > 1:
         raise UserError("the score is longer than a picture", "write .pdf, which has pages")
     return [TOOLTIP.sub("", toolkit.renderToSVG(n + 1)) for n in range(toolkit.getPageCount())]
+
+
+def _shorter(title: re.Match[str]) -> str:
+    """A title that fits into one line."""
+    text = unescape(title[2])
+    if len(text) > LINE:
+        text = shorten(text, LINE, placeholder=" …").lstrip("…") or f"{text[: LINE // 3]}…"  # one long word
+    return title[1] + escape(text)
 
 
 def _png(svg: str, width: int) -> bytes:

@@ -35,6 +35,7 @@ SLOW = [(0, 120.0), (4 * 96, 100.0), (5 * 96, 80.0)]  # in bars 5 and 6
         ([(0, 120.0), (6 * 96, 60.0), (7 * 96, 120.0)], 8, None),  # it ends before the end
         ([(24 * n, 120.0 + (n % 3)) for n in range(28)] + [(7 * 96, 90.0)], 8, 121.0),
         ([(0, 120.0), (0, 90.0)], 1, None),
+        ([(0, 120.0), (2 * 96, 90.0)], 3, None),  # an excerpt
     ],
 )
 def test_the_pace_before_a_ritardando(tempi, bars, pace):
@@ -72,6 +73,12 @@ def test_a_file_with_later_tempi_and_one_that_is_cut_keep_theirs(tmp_path):
     (music,) = drawn(path, Continue(PLAIN, Length(bars=1), part=Region(bars=7)))
     assert [round(tempo.quarters_a_minute) for tempo in music.notation.tempi] == [120, 60]
     assert music.meter.lines_s[-2:] == pytest.approx([6 * 2 + 4, 6 * 2 + 4 + 8 / 3])
+    path = in_file(score((0, 120.0), (3 * 96, 60.0)), tmp_path)  # a slow part, cut within it
+    (music,) = drawn(path, Continue(PLAIN, Length(bars=1), part=Region(bars=4)))
+    assert [round(tempo.quarters_a_minute) for tempo in music.notation.tempi] == [120, 60]
+    clock = read_tracks(path.read_bytes(), path, one_tempo=True).tempo_map
+    project = Project(path.read_bytes(), clock)
+    assert tempi_of(project.continue_at([], float(clock.seconds(np.array(4 * 1920))))) == [500_000, 1_000_000]
 
 
 def test_a_model_that_counts_beats_goes_on_at_the_pace_before_a_ritardando(tmp_path):

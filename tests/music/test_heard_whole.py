@@ -145,6 +145,12 @@ DEFECTS = {
         [(0.0, 0.5, 60, 12)],
         {},
     ),
+    "a sound for it in a track that plays another channel": (
+        midi(track((0, b"\xc1\x0c"), *note(48, 0, 480)), track((0, b"\xff\x03\x0aPercussion"), *note(60, 0, 480, 1))),
+        [(0.0, 0.5, 48, 0), (0.0, 0.5, 60, 12)],
+        {},
+    ),
+    "a piano that is named percussion": (midi(track((0, b"\xff\x03\x04Toms"), (0, b"\xc0\x00"), *C)), ONE, {}),
     "drums beside another instrument in their name": (
         midi(track((0, b"\xff\x03\x0bDrum & Bass"), *C)),
         ONE,

@@ -41,14 +41,14 @@ def test_a_picture_has_the_note_of_a_tempo(tmp_path):
 @pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])
 def test_equal_scores_are_equal_bytes(tmp_path, suffix, monkeypatch):
     made = set[bytes]()
-    for second in (1e9, 1.5e9):
-        monkeypatch.setattr(time, "time", lambda second=second: second)
+    for now in (time.gmtime(1e9), time.gmtime(1.5e9)):
+        monkeypatch.setattr(time, "gmtime", lambda *_, now=now: now)
         write_notation(ONE_BAR, path := tmp_path / f"it.{suffix}", "it")
         made.add(path.read_bytes())
     assert len(made) == 1
 
 
-@pytest.mark.parametrize("title", ["Tune", "A much longer title of <Dances> & Songs"])
+@pytest.mark.parametrize("title", ["Tune", "A much longer title of <Dances> & Songs", "W" * 200, "one more & " * 30])
 def test_a_picture_has_its_title_in_the_middle(tmp_path, title):
     begin, rest = XML.format(notes=NOTE.format("C", 12)).split("<part-list>")
     pictures = []
@@ -59,5 +59,6 @@ def test_a_picture_has_its_title_in_the_middle(tmp_path, title):
     rows = np.flatnonzero(titled.any(1))
     ink = np.flatnonzero(titled[: rows[np.argmax(np.diff(rows) > 8)] + 1].any(0))  # columns of the first line
     assert len(ink) > 10
+    assert ink[0] > 10
     assert abs((ink[0] + ink[-1]) / 2 - titled.shape[1] / 2) < 10
     assert np.argmax(plain.any(1)) < 60

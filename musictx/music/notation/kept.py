@@ -196,6 +196,7 @@ def _list(given: Element, made: Element, parts: Sequence[tuple[Element, Element]
     assert more is not None
     old_of = {each.get("id"): each for each in names.findall("score-part")}
     about = {each.get("id"): each for each in more.findall("score-part")}
+    taken = {each.get("id", "") for each in given.iter()}
     for each in given.findall("part"):
         given.remove(each)
     stay, at = {part.get("id") for new, part in parts if part is not new}, 0
@@ -207,11 +208,15 @@ def _list(given: Element, made: Element, parts: Sequence[tuple[Element, Element]
             at = [*names].index(old_of[part.get("id")]) + 1
         else:
             one = about[part.get("id")]
-            while part.get("id") in old_of:
-                part.set("id", f"{part.get('id')}n")
-            one.set("id", name := part.get("id", ""))
-            for sound in (each for each in one if each.get("id")):  # of one staff
-                sound.set("id", f"{name}-I1")
+            name = part.get("id", "")
+            sounds = {*filter(None, (each.get("id") for each in one))}
+            while name in taken or {f"{name}{each.removeprefix(part.get('id', ''))}" for each in sounds} & taken:
+                name += "n"
+            for each in one:
+                if each.get("id"):
+                    each.set("id", f"{name}{each.get('id', '').removeprefix(part.get('id', ''))}")
+            one.set("id", name)
+            part.set("id", name)
             names.insert(at, one)
             at += 1
         given.append(part)

@@ -11,7 +11,7 @@ from musictx.music.notation.notation import Losses
 
 Element = ElementTree.Element
 MARK = "\ue000"  # begins words that stand for a chord symbol: music21 spells the bass anew, and refuses some kinds
-AT_RANDOM = re.compile(rb'(?<= id=")[PI][0-9a-f]{32}(?=")')
+AT_RANDOM = re.compile(rb'(<(?:score-|midi-)?(?:part|instrument|device)\b[^<>]* id=")([PI][0-9a-f]{32})(?=")')
 MARKED = re.compile(
     rf"<direction\b[^>]*>((?:(?!</direction>).)*?)<words\b[^>]*>{MARK}(\d+)</words>(.*?)</direction>", re.DOTALL
 )
@@ -182,11 +182,11 @@ def numbered(text: bytes) -> bytes:
     names = dict[bytes, bytes]()
 
     def name(match: re.Match[bytes]) -> bytes:
-        if match[0] not in names:
-            part = len({each for each in names if each.startswith(b"P")}) + match[0].startswith(b"P")
+        if (old := match[2]) not in names:
+            part = sum(each.startswith(b"P") for each in names) + old.startswith(b"P")
             sounds = sum(each.startswith(b"P%d-" % part) for each in names.values()) + 1
-            names[match[0]] = b"P%d" % part if match[0].startswith(b"P") else b"P%d-I%d" % (part, sounds)
-        return names[match[0]]
+            names[old] = b"P%d" % part if old.startswith(b"P") else b"P%d-I%d" % (part, sounds)
+        return match[1] + names[old]
 
     return AT_RANDOM.sub(name, text)
 
