@@ -2,14 +2,15 @@
 
 from collections import Counter
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import pytest
 from projects import band, project, track
 from projects import note as strike
-from small_scores import PLAIN, SCORE, SONG, drawn, in_file, player, sounds
+from small_scores import PLAIN, SCORE, SONG, TUNE_NOTES, drawn, in_file, player, sounds
 
 from musictx.errors import PerformanceError, TokenError, UserError
-from musictx.generate.requests import Continue, Fill, Length
+from musictx.generate.requests import Accompany, Continue, Fill, Length
 from musictx.generate.score_seeds import read_score
 from musictx.generate.score_tasks import task_of
 from musictx.model.packaged import seed_path
@@ -125,3 +126,19 @@ def test_humanize_plays_all_of_a_score_that_had_no_loudness(tmp_path):
     file.write_bytes(to_musicxml(SONG)[0])
     (human,) = task_of(file, SCORE, Continue(PLAIN, Length(bars=1), humanize=True)).draw(player(), SCORE)
     assert all(len({*each}) > 1 for each in played(human.midi()))
+
+
+def test_new_parts_have_ids_of_their_own_and_texts_stay(tmp_path):
+    like_ours = f'q id="I{"0" * 32}" w'
+    text = to_musicxml(Notation((Part(like_ours, 40, TUNE_NOTES),), SONG.bars, SONG.end), like_ours)[0]
+    text = text.replace(b'"P1"', b'"Flute"').replace(b"P1-I1", b"P1-I2").replace(b"Flute", b"P2")
+    (path := tmp_path / "tune.musicxml").write_bytes(text)
+    (music,) = drawn(path, Accompany())
+    music.write(out := tmp_path / "out.musicxml")
+    root = ElementTree.parse(out).getroot()
+    parts = [part.get("id") for part in root.iter("part")]
+    sounds = [each.get("id") for each in root.iter("score-instrument")]
+    assert parts[0] == "P2"
+    assert parts == [part.get("id") for part in root.iter("score-part")]
+    assert len({*parts, *sounds}) == len(parts) + len(sounds) >= 4
+    assert [root.findtext(f".//{name}") for name in ("work-title", "part-name")] == [like_ours] * 2
