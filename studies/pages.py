@@ -65,7 +65,7 @@ ABOUT = {
     "- The bracket: windows begin at 32 ids for the LSTM and at 64 for the others. After a minute the LSTM, the table "
     "and sines are best with their shortest; each best rate lies between two that are worse.\n"
     "- The choice: ways were chosen on the pieces that the tables show, by one random seed, so each figure is a little "
-    "low, for every kind alike.\n\n"
+    "low, more so for kinds with more trials.\n\n"
     "The comparison by compute has no row for these:\n\n"
     "- `model=vaswani`: its block has other norms too, but Transformers shall differ there in position alone. The row "
     "of sines has its position. No run of it was kept.\n"
