@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from notated import ABC, KERN, MEI, NOTE, XML, notes
 
+from musictx.music.notation.midi import to_midi
 from musictx.music.notation.parts import Bar, Clef, Key, Tempo
 from musictx.music.notation.read import read_notation
 from musictx.music.notation.write import to_musicxml
@@ -243,3 +244,19 @@ def test_time_that_a_bar_only_goes_forward_counts(bar, expected):
     notation, losses = read_notation(text.encode(), "musicxml")
     assert sorted(tuple(note) for note in notation.parts[0].notes) == sorted([*expected, (48, 48, 60)])
     assert (notation.bars, notation.end, losses) == ((Bar(0, 2, 4), Bar(48, 2, 4)), 96, {})
+
+
+@pytest.mark.parametrize(
+    ("tune", "tempi"),
+    [
+        ("c4|c4|[Q:1/4=60]c4|c4|", [(0, 120.0), (192, 60.0)]),
+        ("[Q:1/4=60]c4|c4|c4|c4|", [(0, 60.0)]),
+        ("c|[Q:1/4=60]c4|c4|[Q:1/4=90]c3|", [(0, 60.0), (216, 90.0)]),  # an upbeat has the first bar's
+        ("c4|c4|c4|c4|", [(0, 120.0)]),
+    ],
+)
+def test_a_tempo_holds_from_its_mark_on(tune, tempi):
+    notation, _ = read_notation(f"X:1\nM:4/4\nL:1/4\nK:C\n{tune}\n".encode(), "abc")
+    assert [each[:2] for each in notation.tempi] == tempi
+    read = read_tracks(to_midi(notation), "it").tempo_map
+    assert [round(60 / each) for each in read.tick_s * 480] == [round(speed) for _, speed in tempi]

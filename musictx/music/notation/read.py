@@ -169,7 +169,11 @@ def _notation(
     speeds = [(units(mark.offset), _speed(mark)) for mark in marks]
     losses["wordy"] += len({at for at, speed in speeds if speed is None})  # of one place a mark in each staff
     heard = [(at, speed) for at, speed in reversed(speeds) if speed is not None]  # of one place the first staff's
-    tempi = _changes(sorted(heard, key=lambda each: each[1][1] > 0))  # and printed marks before those that are not
+    heard.sort(key=lambda each: each[1][1] > 0)  # and printed marks before those that are not
+    upbeat = len(bars) > 1 and bars[1].onset < bars[0].full
+    first = (*(bar.onset for bar in bars), end)[1 + upbeat]  # whose mark holds from the beginning
+    is_later = min((at for at, _ in heard), default=0) >= first
+    tempi = _changes([*heard, (0, UNSAID[1:])] if is_later else heard)
     losses.update(_marks((each for part in parts for each in part.flatten()), named))
     losses["repeats"] += len(flat.getElementsByClass("Repeat"))  # of one staff are those of all
     for line in flat.getElementsByClass("Barline"):
