@@ -105,7 +105,7 @@ def test_every_suffix(tmp_path, world, model):
     assert read_midi(there / "a.mid").pitch.tolist() == music.score.pitch.tolist()
     assert "<svg" in (there / "a.SVG").read_text()
     music.write(str(there / "a.mid"))  # once more: what is there is replaced
-    known = ".mid, .midi, .png, .svg, .pdf, .gif, .mp4, .wav, .flac, .musicxml"
+    known = ".mid, .midi, .png, .svg, .pdf, .gif, .mp4, .wav, .flac, .musicxml, .mxl"
     for wrong in ("a.mp3", "a", "a.mid.txt"):
         with pytest.raises(UserError, match=f"{wrong}: .* {known}$"):
             music.write(tmp_path / wrong)
