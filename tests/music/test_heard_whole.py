@@ -151,11 +151,7 @@ DEFECTS = {
         {},
     ),
     "a piano that is named percussion": (midi(track((0, b"\xff\x03\x04Toms"), (0, b"\xc0\x00"), *C)), ONE, {}),
-    "drums beside another instrument in their name": (
-        midi(track((0, b"\xff\x03\x0bDrum & Bass"), *C)),
-        ONE,
-        {},
-    ),
+    "drums beside another instrument in their name": (midi(track((0, b"\xff\x03\x0bDrum & Bass"), *C)), ONE, {}),
     "a song of one track, named after its drums": (
         midi(track((0, b"\xff\x03\x05Drums"), *C, *note(48, 0, 480, 1)), form=0),
         TWO,

@@ -208,15 +208,12 @@ def _list(given: Element, made: Element, parts: Sequence[tuple[Element, Element]
             at = [*names].index(old_of[part.get("id")]) + 1
         else:
             one = about[part.get("id")]
-            name = part.get("id", "")
-            sounds = {*filter(None, (each.get("id") for each in one))}
-            while name in taken or {f"{name}{each.removeprefix(part.get('id', ''))}" for each in sounds} & taken:
+            old = name = part.get("id", "")
+            mine = [each for each in one.iter() if each.get("id")]  # the part and its sounds, P2 and P2-I1
+            while {name + each.get("id", "").removeprefix(old) for each in mine} & taken:
                 name += "n"
-            for each in one:
-                if each.get("id"):
-                    each.set("id", f"{name}{each.get('id', '').removeprefix(part.get('id', ''))}")
-            one.set("id", name)
-            part.set("id", name)
+            for each in (*mine, part):
+                each.set("id", name + each.get("id", "").removeprefix(old))
             names.insert(at, one)
             at += 1
         given.append(part)
