@@ -139,15 +139,15 @@ def _given(data: bytes, limit: int) -> bytes:
     return data
 
 
-def encode(data: bytes) -> Encoded:
+def encode(data: bytes, source: str) -> Encoded:
     """A score, or a song of POP909, as (ids, seconds, signature), or the reason to leave it out."""
     if not data.startswith(SONG):
-        return encode_score(data)
+        return encode_score(data, source)
     file, parts = io.BytesIO(data[len(SONG) :]), []
     while size := file.read(4):
         parts.append(file.read(int.from_bytes(size, "big")))
     try:
-        return encoded(read_song(parts[0], parts[1].decode(), parts[2].decode())[0])
+        return encoded(read_song(parts[0], parts[1].decode(), parts[2].decode(), source)[0])
     except MidiError as error:
         return error.reason
 

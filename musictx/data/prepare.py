@@ -15,7 +15,7 @@ from musictx.config.prepare import PrepareConfig, PrepareMidiConfig, SplitConfig
 from musictx.config.train import TokenizerConfig
 from musictx.data.parallel.journal import Journal
 from musictx.data.parallel.pool import cores, encode_all
-from musictx.data.recipe import Encoded, Recipe, check_filters, check_select, encode_midi
+from musictx.data.recipe import Encode, Recipe, check_filters, check_select, encode_midi
 from musictx.data.similar import group
 from musictx.data.source import Item
 from musictx.data.store import COUNTED, SPLITS, Corpus, Manifest, Piece, check_target, write_store
@@ -50,7 +50,7 @@ def check_work(config: PrepareConfig) -> None:
 
 def prepare(
     items: Sequence[Item],
-    encode: Callable[[bytes], Encoded],
+    encode: Encode,
     recipe: str,
     tokenizer: Tokenizer,
     corpus: Corpus,

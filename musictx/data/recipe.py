@@ -1,6 +1,7 @@
 """The recipe for one MIDI file, in a reader process: read, select tracks, filter, encode."""
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ from musictx.tokenizers import Tokenizer
 from musictx.tokenizers.score import ScoreTokenizer
 
 Encoded = tuple[bytes, float, bytes] | str  # ids, seconds, signature; or the reason to drop the file
+Encode = Callable[[bytes, str], Encoded]  # of a file and its name, by which notation may be known
 PIANOS = range(8)
 POLICIES = ("merge", "piano", "longest")
 
@@ -33,10 +35,10 @@ class Recipe:
         return json.dumps([settings, self.tokenizer.vocab.fingerprint], sort_keys=True)
 
 
-def encode_midi(data: bytes, recipe: Recipe) -> Encoded:
+def encode_midi(data: bytes, source: str, recipe: Recipe) -> Encoded:
     """A file as (ids, seconds, signature), or the reason to drop it: a kind, a colon, details."""
     try:
-        tracks = read_tracks(data, "", one_tempo=recipe.tokenizer.metrical)
+        tracks = read_tracks(data, source, one_tempo=recipe.tokenizer.metrical)
         score = choose(tracks, recipe.select)
         if not len(score):
             return "no notes" if not any(len(t.score) for t in tracks.tracks) else "no notes in the chosen tracks"
@@ -49,10 +51,10 @@ def encode_midi(data: bytes, recipe: Recipe) -> Encoded:
         return f"cannot be written in {recipe.tokenizer.name} tokens: {error}"
 
 
-def encode_score(data: bytes) -> Encoded:
+def encode_score(data: bytes, source: str) -> Encoded:
     """A score as (ids, seconds, signature), or the reason to drop it."""
     try:
-        return encoded(score_of(data, "")[0])
+        return encoded(score_of(data, source)[0])
     except MidiError as error:
         return error.reason
 

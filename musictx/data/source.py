@@ -5,7 +5,7 @@ import stat
 import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import file_digest
@@ -15,11 +15,13 @@ from typing import NamedTuple
 
 from musictx.errors import ConfigError, MidiError, StoreError
 from musictx.files import printable, replacing
-from musictx.music.other_formats import LOOKED_AT, notation_of, other_format, ways
-from musictx.music.read import SUFFIXES
+from musictx.music.notation.several import BOOKS, Several, several
+from musictx.music.other_formats import LOOKED_AT, NOTATION, notation_of, other_format, ways
+from musictx.music.read import MOST_BYTES, SUFFIXES
 from musictx.waiting import Waiting
 
 UNREADABLE = "cannot be read"
+MOST_PIECES = 2**16  # of a file: the largest collections of tunes have some fifty thousand
 
 
 @dataclass(frozen=True)
@@ -34,15 +36,20 @@ class Item:
 
 @contextmanager
 def open_source(path: Path, suffixes: tuple[str, ...] = SUFFIXES, without: Sequence[Path] = ()) -> Iterator[list[Item]]:
-    """The files of a folder or zip with one of these suffixes, in any case, by name; valid inside the block. Skips the
-    folders `without`: output may lie below the input. Raises ConfigError; StoreError where there is no such file."""
+    """The files of a folder or zip with one of these suffixes, in any case, by name; valid inside the block. A book of
+    scores has an item for each. Skips the folders `without`: output may lie below the input. Raises ConfigError;
+    StoreError where there is no such file."""
     kinds = ", ".join(suffixes if suffixes != ("",) else SUFFIXES)
     if not path.exists():
         raise ConfigError("path", got=path, why="it does not exist", allowed=f"a folder or zip with {kinds} files")
     if not path.is_file() and not path.is_dir():
         raise ConfigError("path", got=path, why="it is neither a folder nor a zip archive")
-    if path.is_file() and notation_of(_head(path), path):
-        raise ConfigError("path", got=path, why="it is one score", allowed="a folder or zip of scores")
+    if path.is_file() and _is_notation(path):
+        pieces = [*_pieces(_file(printable(path.name), str(path)))]
+        if len(pieces) == 1:
+            raise ConfigError("path", got=path, why="it is one score", allowed="a folder or zip of scores, or a book of tunes")
+        yield pieces
+        return
     try:
         archive = nullcontext() if path.is_dir() else zipfile.ZipFile(path)
     except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError) as error:
@@ -51,7 +58,7 @@ def open_source(path: Path, suffixes: tuple[str, ...] = SUFFIXES, without: Seque
         raise ConfigError("path", got=path, why=why) from None
     with archive as opened:
         files = _members(opened, suffixes) if opened else _walk(path, suffixes, without)
-        items = sorted(files, key=lambda item: item.name)
+        items = [piece for item in sorted(files, key=lambda item: item.name) for piece in _pieces(item)]
         if not items:
             names = opened.namelist() if opened else [item.name for item in _walk(path, ("",), without)]
             raise no_file_error(path, kinds, names)
@@ -63,6 +70,35 @@ def no_file_error(path: Path, kinds: str, names: Sequence[str]) -> StoreError:
     is_other = other_format(b"", path) if path.is_file() else ""
     where = f"{path}" + " or below it" * path.is_dir()
     return StoreError(f"{path} {is_other}") if is_other else StoreError(f"no {kinds} file in {where}", ways(names))
+
+
+def _pieces(item: Item) -> Iterator[Item]:
+    """The pieces of a file that has several, `book.abc/2.abc`; else the file."""
+    suffix, found = Path(item.name).suffix, None
+    if (kind := NOTATION.get(suffix.lower(), "")) in BOOKS:
+        with suppress(MidiError):  # which is raised again where the file is read
+            found = several(item.load(MOST_BYTES), kind, item.name)
+    if found is None or len(found.spans) < 2:
+        yield item
+    elif (count := len(found.spans)) > MOST_PIECES:
+        why = f"it has {count} pieces, and at most {MOST_PIECES} are read; cut it into several files"
+        yield Item(item.name, item.stamp, partial(_refuse, item.name, why))
+    else:
+        for n in range(count):
+            name = f"{item.name}/{n + 1}{suffix}"
+            yield Item(name, f"{item.stamp}:{n + 1}", partial(_piece, name, found, n))
+
+
+def _piece(name: str, found: Several, n: int, limit: int) -> bytes:
+    return _bounded(found.piece(n), limit, name)
+
+
+def _is_notation(path: Path) -> bool:
+    """Whether a file is a score or a book: an archive of packed scores is neither."""
+    if notation_of(_head(path), path) is None or not zipfile.is_zipfile(path):
+        return notation_of(_head(path), path) is not None
+    with zipfile.ZipFile(path) as archive:
+        return "META-INF/container.xml" in archive.namelist()
 
 
 def _head(path: Path) -> bytes:

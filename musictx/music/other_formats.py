@@ -12,6 +12,7 @@ NOTATION = {  # suffixes of the notation that is read, and music21's names for i
     ".mei": "mei",
     ".abc": "abc",
 }
+PACKED = b"PK\x03\x04"
 SIGNS = {
     rb"\APK\x03\x04.*META-INF/container\.xml": "musicxml",
     rb"<score-(partwise|timewise)": "musicxml",
@@ -33,7 +34,8 @@ def notation_of(data: bytes, source: object) -> str | None:
     head = _head(data)
     if any(re.search(sign, head) for sign in OTHER_SIGNS):
         return None
-    matches = (name for sign, name in SIGNS.items() if re.search(sign, head, re.DOTALL))
+    signs = list(SIGNS.items())[: 1 if head[:4] == PACKED else None]  # an archive may have scores in plain text
+    matches = (name for sign, name in signs if re.search(sign, head, re.DOTALL))
     return next(matches, None) or NOTATION.get(Path(str(source)).suffix.lower())
 
 
@@ -45,7 +47,8 @@ def other_format(data: bytes, source: object) -> str:
 
 
 def _head(data: bytes) -> bytes:
-    return data[:LOOKED_AT].replace(b"\0", b"").removeprefix(b"\xef\xbb\xbf")  # also of UTF-16
+    head = data[:LOOKED_AT].replace(b"\0", b"")  # of UTF-16 too, but for its mark
+    return re.sub(rb"\A(\xef\xbb\xbf|\xff\xfe|\xfe\xff)", b"", head)
 
 
 def ways(names: Iterable[str]) -> str:

@@ -71,12 +71,12 @@ def read_tracks(data: bytes, source: object, *, one_tempo: bool = False) -> Trac
         raise MidiError(source, str(error)) from None
 
 
-def whole(data: bytes, source: object = "") -> bytes:
+def whole(data: bytes, source: object) -> bytes:
     """The MIDI file, or that of notation, unpacked, with its lengths and counts mended."""
     return whole_chunks(data, source).write()
 
 
-def whole_chunks(data: bytes, source: object = "", repairs: Counter[str] | None = None) -> Chunks:
+def whole_chunks(data: bytes, source: object, repairs: Counter[str] | None = None) -> Chunks:
     """The header and tracks of a MIDI file, also of a packed one; counts repairs. Raises MidiError for a file of
     another format, and ValueError for data that is no MIDI file."""
     data = unwrap(data, MOST_BYTES)

@@ -1,6 +1,5 @@
 """The score of a step as a picture and as MusicXML, made in a reader process within limits."""
 
-import pickle
 import re
 from collections.abc import Collection
 from contextlib import suppress
@@ -50,8 +49,8 @@ def engrave_step(step: Step, limits: Limits) -> Engraved | None:
 
 def engrave_apart(notation: Notation, title: str, new: Collection[Place], limits: Limits) -> Engraved | str:
     """The score, or why there is none. Raises UserError where no reader starts."""
-    data, of_reader = pickle.dumps((notation, title, new)), FileLimits(ENGRAVING_S, limits.memory_mb)
-    return cast(Engraved | str, READERS.read(cast(Any, engrave_pickled), data, of_reader))
+    of_reader = FileLimits(ENGRAVING_S, limits.memory_mb)
+    return cast(Engraved | str, READERS.read(cast(Any, engrave), of_reader, notation, title, new))
 
 
 def warm_up(limits: Limits) -> None:
@@ -60,14 +59,8 @@ def warm_up(limits: Limits) -> None:
         engrave_apart(Notation((Part("", 0, (Note(0, 24, 60),)),), (Bar(0, 1, 4),), 24), "", (), limits)
 
 
-def engrave_pickled(data: bytes) -> Engraved:
-    """The score of `engrave_step`; runs in a reader."""
-    notation, title, new = pickle.loads(data)  # from our own parent
-    return engrave(notation, title, new)
-
-
 def engrave(notation: Notation, title: str, new: Collection[Place]) -> Engraved:
-    """The score with the new places in colour."""
+    """The score with the new places in colour; runs in a reader."""
     musicxml = b""
     try:
         notation = notation.on_given_staves()

@@ -273,7 +273,7 @@ def examples() -> dict[str, PageMusic]:
     for name, title in SHIPPED.items():
         path = FOLDER / f"{name}.mid"
         tracks = read_tracks(data := read_bytes(path), path)
-        project = Project(whole(data), tracks.tempo_map)
+        project = Project(whole(data, path), tracks.tempo_map)
         files[title] = PageMusic(name, tracks.merge(), tracks.meter(), project=project)
     beat_s = 0.5 * np.arange(len(ODE))
     phrases = {

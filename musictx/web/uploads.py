@@ -105,7 +105,7 @@ def read_upload(data: bytes, name: str, limits: Limits) -> PageMusic:
     """Reads an uploaded file. Raises UserError, which names the fault."""
     file_limits = FileLimits(limits.file_seconds, limits.memory_mb)
     with AT_ONCE:
-        music = cast(PageMusic | str, READERS.read(cast(Any, read_music), data, file_limits))
+        music = cast(PageMusic | str, READERS.read(cast(Any, read_music), file_limits, data, name))
     if isinstance(music, str):
         raise UserError(f"{name}: {music}", "give another file")
     return music._replace(name=Path(name).stem.strip())

@@ -75,18 +75,18 @@ def test_one_file_from_bytes_to_ids(tmp_path):
     data = (tmp_path / "a.mid").read_bytes()
     recipe = Recipe(build_tokenizer("performance"), SelectConfig(), FilterConfig())
     filtered = replace(recipe, filters=FilterConfig(min_notes=9))
-    encoded = encode_midi(data, recipe)
+    encoded = encode_midi(data, "", recipe)
     assert not isinstance(encoded, str), encoded
     ids, seconds, mark = encoded
     assert (len(ids), seconds, len(mark)) == (2 * (1 + 8 * 2 + 8), 4.0, 512)  # velocity, on and off, shifts
-    assert encode_midi(data, filtered) == "too few notes: 8, the limit is 9"
-    assert encode_midi(data, replace(recipe, select=SelectConfig(programs=[5]))) == "no notes in the chosen tracks"
-    assert str(encode_midi(b"Dear diary", recipe)).startswith("not a MIDI file: ")
+    assert encode_midi(data, "", filtered) == "too few notes: 8, the limit is 9"
+    assert encode_midi(data, "", replace(recipe, select=SelectConfig(programs=[5]))) == "no notes in the chosen tracks"
+    assert str(encode_midi(b"Dear diary", "", recipe)).startswith("not a MIDI file: ")
     assert str(recipe) != str(filtered)
 
 
 def test_a_file_that_claims_days_of_music_is_left_out_with_the_reason():
     long = b"\x00\x90\x3c\x50" + b"\xff\xff\xff\x7f\x80\x3c\x00" + b"\x00\xff\x2f\x00"  # 2^28 - 1 ticks
     data = b"MThd\x00\x00\x00\x06\x00\x00\x00\x01\x00\x60MTrk" + len(long).to_bytes(4) + long
-    got = encode_midi(data, Recipe(build_tokenizer("performance"), SelectConfig(), FilterConfig()))
+    got = encode_midi(data, "", Recipe(build_tokenizer("performance"), SelectConfig(), FilterConfig()))
     assert got == "cannot be written in performance tokens: 388 hours long, at most 24 can be written"

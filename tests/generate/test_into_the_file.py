@@ -47,7 +47,7 @@ def band(path):
 
 
 def events(path):
-    return read_events(whole(read_bytes(path))).tracks
+    return read_events(whole(read_bytes(path), path)).tracks
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def quantised(path, places=(0, 240), quarters=14, signature=(4, 4), late=0, last
 
 def new_ticks(path):
     """When notes of the track that is new begin and end, in ticks."""
-    track = read_events(whole(read_bytes(path))).tracks[-1]
+    track = read_events(whole(read_bytes(path), path)).tracks[-1]
     assert track.name == "musictx"
     begins = [event.tick for event in track.events if event.begins]
     return np.array(begins), np.array([event.tick for event in track.events if event.ends])
@@ -124,10 +124,8 @@ def test_a_fill_keeps_to_the_grid_too(tmp_path, chance):
     seed = quantised(tmp_path / "seed.mid", (0, 120, 240, 360), quarters=20)
     (music,) = Model(restless(gapped), gapped).fill(seed, from_s=3.781816, to_s=4.32727, random_seed=chance)
     assert any("a grid of 1/16" in each for each in music.remarks)
-    music.write(tmp_path / "filled.mid")
-    events = [
-        event for track in read_events(whole(read_bytes(tmp_path / "filled.mid"))).tracks for event in track.events
-    ]
+    music.write(file := tmp_path / "filled.mid")
+    events = [event for track in read_events(whole(read_bytes(file), file)).tracks for event in track.events]
     begins = np.array([event.tick for event in events if event.begins])
     inside = begins[(begins >= 8 * QUARTER) & (begins < 9 * QUARTER)]
     assert len(inside)

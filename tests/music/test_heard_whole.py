@@ -315,7 +315,7 @@ def test_ports_have_channels_of_their_own():
 def test_a_file_that_was_cut_anywhere_is_said_to_be(name):
     data = seed_path(name).read_bytes()
     assert not read_tracks(data, name).repairs.total()
-    borders = np.cumsum([14, *(8 + len(body) for body, _ in whole_chunks(data).tracks)])
+    borders = np.cumsum([14, *(8 + len(body) for body, _ in whole_chunks(data, "").tracks)])
     for n in [*range(22, len(data), 7), *(b + k for b in borders[1:-1].tolist() for k in range(8))]:
         repairs = read_tracks(data[:n], name).repairs
         assert repairs["cut_short"] or (n in borders and repairs["track_count"]), n
@@ -393,7 +393,7 @@ def test_any_bytes_are_whole_events_and_a_rest(body):
 
 @pytest.mark.parametrize("block", [1, 7, 1000])
 def test_a_large_track_is_read_block_by_block(block, monkeypatch):
-    (body, whole), *_ = whole_chunks(seed_path("elise").read_bytes()).tracks[::-1]
+    (body, whole), *_ = whole_chunks(seed_path("elise").read_bytes(), "").tracks[::-1]
     monkeypatch.setattr("musictx.music.events.BLOCK", block)
     for column, expected in zip(parse_events(body), whole, strict=True):
         np.testing.assert_array_equal(column, expected)

@@ -205,7 +205,7 @@ REAL = sorted((ROOT / "musictx" / "bundles").glob("*.mid"))
 
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
 def test_a_file_of_the_package_stays_as_it_is(path: Path):
-    data = whole(path.read_bytes())
+    data = whole(path.read_bytes(), path)
     it = Project(data, heard(data).tempo_map)
     end_s = heard(data).merge().duration_s
     got = read_events(it.continue_at([Line("musictx", Score([end_s], [end_s + 1], [60], [80]))], end_s))

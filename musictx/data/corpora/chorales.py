@@ -54,7 +54,7 @@ def chorale(number: int, file: str) -> Item:
     return Item(f"R{number:03d} {file.removeprefix('bach/')}", "", lambda _: file.encode())
 
 
-def encode_chorale(file: bytes) -> Encoded:
+def encode_chorale(file: bytes, name: str) -> Encoded:
     """A chorale as (ids, seconds, signature), or the reason to drop it; in a reader process."""
     grid = read_chorale(file.decode())
     if isinstance(grid, str):

@@ -8,7 +8,7 @@ from threading import Event, Lock
 from musictx.config.prepare import PrepareConfig
 from musictx.data.parallel.journal import Chunk, Journal, chunks_of
 from musictx.data.parallel.sandbox import FileLimits, Readers, say_missing_limits
-from musictx.data.recipe import Encoded
+from musictx.data.recipe import Encode, Encoded
 from musictx.data.source import Item
 from musictx.data.store import Piece
 from musictx.errors import ConfigError, MidiError
@@ -21,7 +21,7 @@ _loading = Lock()  # an archive gives one file at a time
 
 
 def encode_all(
-    items: Sequence[Item], encode: Callable[[bytes], Encoded], journal: Journal, config: PrepareConfig
+    items: Sequence[Item], encode: Encode, journal: Journal, config: PrepareConfig
 ) -> tuple[list[Piece], list[tuple[str, str]]]:
     """Runs `encode` on the bytes of files that are not in the journal, which keeps each finished chunk; returns pieces,
     and dropped files with reasons, in order."""
@@ -58,13 +58,13 @@ def _read_all(
     return chunk, results
 
 
-def _read(encode: Callable[[bytes], Encoded], readers: Readers, config: PrepareConfig, item: Item) -> Encoded:
+def _read(encode: Encode, readers: Readers, config: PrepareConfig, item: Item) -> Encoded:
     try:
         with _loading:
             data = item.load(int(config.file_mb * 2**20))
     except MidiError as error:
         return error.reason
-    return readers.read(encode, data, FileLimits(config.file_seconds, config.memory_mb))
+    return readers.read(encode, FileLimits(config.file_seconds, config.memory_mb), data, item.name)
 
 
 def cores(workers: int | None) -> int:

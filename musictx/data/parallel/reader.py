@@ -23,18 +23,18 @@ def main(fd: int, memory_mb: int, seconds: float) -> None:
     limit_memory(memory_mb)
     while connection.poll(IDLE_S):
         try:
-            payload = connection.recv_bytes()
+            of = connection.recv()  # from our own parent too
         except EOFError:
             return
         signal.setitimer(signal.ITIMER_REAL, 2 * seconds)  # ends a reader whose parent is gone too
-        connection.send(answer(encode, payload, memory_mb))
+        connection.send(answer(encode, memory_mb, *of))
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def answer(encode, payload: bytes, memory_mb: int):  # type: ignore[no-untyped-def]
+def answer(encode, memory_mb: int, *of):  # type: ignore[no-untyped-def]
     """The result of one file, or the reason for none."""
     try:
-        return encode(payload)
+        return encode(*of)
     except MemoryError:
         more = f": more than {memory_mb} MB; memory_mb=… allows more" if LIMITS else ""
         return f"needs too much memory{more}"

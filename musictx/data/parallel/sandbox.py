@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import cloudpickle
 
@@ -33,9 +33,9 @@ class FileLimits(NamedTuple):
 
 
 class Sandbox:
-    """A reader process for one function of a file's bytes. Raises UserError where it cannot start."""
+    """A reader process for one function of a file. Raises UserError where it cannot start."""
 
-    def __init__(self, encode: Callable[[bytes], Encoded], limits: FileLimits) -> None:
+    def __init__(self, encode: Callable[..., Encoded], limits: FileLimits) -> None:
         self.encode, self.limits, self.ended = encode, limits, False
         recipe = cloudpickle.dumps(encode)  # carries a tokenizer from a person's own script too
         self.pipe, theirs = multiprocessing.Pipe()
@@ -59,10 +59,10 @@ class Sandbox:
             self.close()
             raise UserError(f"a reader process could not start: {problem}")
 
-    def run(self, data: bytes) -> Encoded:
+    def run(self, *of: Any) -> Encoded:
         """The result of one file, or the reason of the reader's end."""
         try:
-            self.pipe.send_bytes(data)
+            self.pipe.send(of)
             if self.pipe.poll(self.limits.seconds):
                 result: Encoded = self.pipe.recv()
                 return result
@@ -101,14 +101,14 @@ class Readers:
         self._lock = Lock()
         self._closed = False
 
-    def read(self, encode: Callable[[bytes], Encoded], data: bytes, limits: FileLimits) -> Encoded:
+    def read(self, encode: Callable[..., Encoded], limits: FileLimits, *of: Any) -> Encoded:
         """The result of one file, from a reader process, or from this one where the system can end no other."""
         if not APART:
-            here: Encoded = answer(encode, data, limits.memory_mb)
+            here: Encoded = answer(encode, limits.memory_mb, *of)
             return here
-        result = self._read_once(encode, data, limits)
+        result = self._read_once(encode, limits, *of)
         died = isinstance(result, str) and result.startswith(KILLS)  # perhaps not by this file: a second try
-        return self._read_once(encode, data, limits) if died else result
+        return self._read_once(encode, limits, *of) if died else result
 
     def close(self) -> None:
         """Ends all reader processes; no more files are read."""
@@ -120,7 +120,7 @@ class Readers:
                 reader.ended = True
                 reader.process.kill()
 
-    def _read_once(self, encode: Callable[[bytes], Encoded], data: bytes, limits: FileLimits) -> Encoded:
+    def _read_once(self, encode: Callable[..., Encoded], limits: FileLimits, *of: Any) -> Encoded:
         """The result from an idle reader or a new one."""
         sandbox = self._take(encode, limits) or Sandbox(encode, limits)
         with self._lock:
@@ -128,7 +128,7 @@ class Readers:
                 sandbox.close()
                 return ENDED
             self._running.add(sandbox)
-        result = sandbox.run(data)
+        result = sandbox.run(*of)
         with self._lock:
             self._running.discard(sandbox)
             if self._closed:
@@ -137,7 +137,7 @@ class Readers:
                 self._idle.append(sandbox)
         return result
 
-    def _take(self, encode: Callable[[bytes], Encoded], limits: FileLimits) -> Sandbox | None:
+    def _take(self, encode: Callable[..., Encoded], limits: FileLimits) -> Sandbox | None:
         with self._lock:
             for dead in [s for s in self._idle if s.process.poll() is not None]:
                 self._idle.remove(dead)

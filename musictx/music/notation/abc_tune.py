@@ -24,6 +24,7 @@ IN_CHORD = re.compile(r'\[("[^"\n]*")(?=[^\[\]|\n]*\])')  # words within the bra
 # music21 reads these fields only as lines; those within remarks and words are none
 INLINE = re.compile(r'(?<!\\)%.*|"[^"\n]*"|\[((?:[KLMQ]:|I: *MIDI)[^\[\]]{0,200})\]')
 GOES_ON = re.compile(r"(?<!\n)\n+\+:|(?<=[^\n])\\[ \t]*\n+w:|(?<=&)[ \t]*\\[ \t]*\n")
+TUNE = re.compile(r"(?m)^(?=X: *\d)")
 TEXTS = re.compile(r"(?ms)^%%begin(\w+).*?(?:^%%end\1[^\n]*$|\Z)")  # beside the music
 # names that stand for a tune's chord symbols: music21 takes a minus for a flat, and refuses some kinds
 MARKS = [
@@ -39,7 +40,7 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
     symbols: dict[ChordSymbol, str] = {}
     head: dict[str, str] = {}
     voices: dict[str, Voice] = {}
-    carried = (CARRIED.findall("".join(re.split(r"(?m)^(?=X: *\d)", text)[:2])) or ["pitch"])[0]
+    carried = (CARRIED.findall("".join(TUNE.split(text)[:2])) or ["pitch"])[0]
     program, transposed = None, 0  # of voices that begin later too
     tune = [*_first_tune(text, losses)]
     layers = min(max((bar.count("&") for line in tune for bar in NO_MUSIC.sub("", line).split("|")), default=0), LAYERS)
@@ -156,7 +157,7 @@ def _first_tune(text: str, losses: Counter[str]) -> Iterator[str]:
     tunes, is_apart = 0, False
     text = TEXTS.sub("", re.sub(r"\r\n?", "\n", text))
     for line in GOES_ON.sub(" ", text).split("\n"):
-        tunes += bool(re.match(r"^X: *\d", line))
+        tunes += bool(TUNE.match(line))
         # the standard ends a tune with an empty line; people write bars behind one, and remarks
         is_apart = not line.strip() or (is_apart and "|" not in line and not FIELD.match(line))
         if is_apart:

@@ -15,7 +15,7 @@ def test_all_371_are_listed_by_number():
 
 def test_the_first_bars_of_the_first_chorale():
     # Aus meines Herzens Grunde, BWV 269, in G major: an upbeat of a quarter, then 3/4
-    encoded = encode_chorale(b"bach/bwv269")
+    encoded = encode_chorale(b"bach/bwv269", "R001")
     assert not isinstance(encoded, str), encoded
     ids, seconds, _ = encoded
     grid = ChoraleTokenizer().decode_grid(np.frombuffer(ids, np.uint16))
@@ -23,7 +23,7 @@ def test_the_first_bars_of_the_first_chorale():
     assert (grid[:, 0] > grid[:, 3]).mean() > 0.99
     assert seconds == len(grid) * 0.15
     assert first_bars_steps("bach/bwv269", 2) == 4 + 2 * 12
-    assert encode_chorale(b"bach/bwv27.6") == "its voices are not soprano, alto, tenor, bass"  # there are five
+    assert encode_chorale(b"bach/bwv27.6", "R002") == "its voices are not soprano, alto, tenor, bass"  # there are five
 
 
 def test_a_quick_trial_takes_the_first_chorales(tmp_path):
