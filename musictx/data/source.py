@@ -47,7 +47,7 @@ def open_source(path: Path, suffixes: tuple[str, ...] = SUFFIXES, without: Seque
     if path.is_file() and _is_notation(path):
         pieces = [*_pieces(_file(printable(path.name), str(path)))]
         if len(pieces) == 1:
-            raise ConfigError("path", got=path, why="it is one score", allowed="a folder or zip of scores, or a book of tunes")
+            raise ConfigError("path", got=path, why="it is one score", allowed="a folder, zip or book of scores")
         yield pieces
         return
     try:
