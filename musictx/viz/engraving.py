@@ -25,6 +25,13 @@ LONG = 60_000  # verovio's longest page: pictures are one
 STYLE = {"scale": 40, "footer": "none", "svgViewBox": True, "breaks": "auto", "systemDivider": "none", "xmlIdSeed": 1}
 UNDATED = gmtime(0)  # so that equal scores are equal bytes
 TITLE, LINE = re.compile(r"(<(?:work|movement)-title>)([^<]*)"), 70  # letters of the largest title of a page
+CREATOR = re.compile(r'<creator type="(composer|lyricist)">([^<]*)<')
+CREDIT = '<credit page="1"><credit-words justify="{}" valign="{}" font-weight="{}">{}</credit-words></credit>'
+PLACES = {
+    "title": ("center", "top", "bold"),
+    "composer": ("right", "bottom", "normal"),
+    "lyricist": ("left", "bottom", "normal"),
+}
 TOOLTIP = re.compile(r'(?s)<title class="labelAttr">.*?</title>')  # within a text it moves that, as resvg draws it
 WIDTH = {".png": 1240, ".pdf": 2480}  # pixels: 150 and 300 to the inch
 FORMATS = (".svg", ".png", ".pdf")
@@ -95,7 +102,7 @@ def pages_of(musicxml: bytes, is_long: bool, width: int = PAGE["pageWidth"], tit
     toolkit.setResourcePath(str(Path(verovio.__file__).parent / "data"))
     page = PAGE | {"pageWidth": width, "header": "auto" if titled else "none"}
     toolkit.setOptions(STYLE | page | ({"pageHeight": LONG, "adjustPageHeight": True} if is_long else {}))
-    if not toolkit.loadData(TITLE.sub(_shorter, UNPRINTED.sub("", musicxml.decode()))):
+    if not toolkit.loadData(_with_names(TITLE.sub(_shorter, UNPRINTED.sub("", musicxml.decode())))):
         raise UserError("the score cannot be engraved", "write .musicxml, and open it in a notation program")
     if is_long and toolkit.getPageCount() > 1:
         raise UserError("the score is longer than a picture", "write .pdf, which has pages")
@@ -104,10 +111,24 @@ def pages_of(musicxml: bytes, is_long: bool, width: int = PAGE["pageWidth"], tit
 
 def _shorter(title: re.Match[str]) -> str:
     """A title that fits into one line."""
-    text = unescape(title[2])
-    if len(text) > LINE:
-        text = shorten(text, LINE, placeholder=" …").lstrip("…") or f"{text[: LINE // 3]}…"  # one long word
-    return title[1] + escape(text)
+    return title[1] + _short(title[2], LINE)
+
+
+def _short(escaped: str, most: int) -> str:
+    if len(text := unescape(escaped)) > most:
+        text = shorten(text, most, placeholder=" …").lstrip("…") or f"{text[: most // 3]}…"  # one long word
+    return escape(text)
+
+
+def _with_names(text: str) -> str:
+    """With who wrote the music as the page shall show it, which verovio leaves out where nothing is said of that."""
+    names = {kind: _short(name, LINE // 2) for kind, name in CREATOR.findall(text)}
+    if not names or "<credit " in text:
+        return text
+    titles = [title for _, title in TITLE.findall(text) if title.strip()]
+    names["title"] = (titles or [""])[0]
+    credits = (CREDIT.format(*how, names[kind]) for kind, how in PLACES.items() if names.get(kind, "").strip())
+    return text.replace("<part-list", "".join(credits) + "<part-list", 1)
 
 
 def _png(svg: str, width: int) -> bytes:

@@ -48,6 +48,20 @@ def test_equal_scores_are_equal_bytes(tmp_path, suffix, monkeypatch):
     assert len(made) == 1
 
 
+@pytest.mark.parametrize("name", ["Ann Bee", "Ann & <Bee>", "W" * 99])
+def test_who_wrote_the_music_stands_above_it(tmp_path, name):
+    about = f'<creator type="composer">{escape(name)}</creator><creator type="lyricist">C. Dee</creator>'
+    head = f"<work><work-title>A Song</work-title></work><identification>{about}</identification>"
+    text = XML.format(notes=NOTE.format("C", 24)).replace("<part-list>", head + "<part-list>")
+    (page,) = pages_of(text.encode(), is_long=True)
+    words = {"A Song", "C. Dee", escape(name if len(name) < 35 else name[:11] + "…")}
+    assert set(re.findall("|".join(re.escape(each) for each in words), page)) == words
+    own = '<credit page="1"><credit-words>My own words</credit-words></credit>'
+    (page,) = pages_of(text.replace("<part-list>", own + "<part-list>").encode(), is_long=True)
+    assert "My own words" in page
+    assert "C. Dee" not in page
+
+
 @pytest.mark.parametrize("title", ["Tune", "A much longer title of <Dances> & Songs", "W" * 200, "one more & " * 30])
 def test_a_picture_has_its_title_in_the_middle(tmp_path, title):
     begin, rest = XML.format(notes=NOTE.format("C", 12)).split("<part-list>")
