@@ -71,6 +71,7 @@ ABOUT = {
     "of sines has its position. No run of it was kept.\n"
     "- LSTM, attention, in the history below: it is no kind of model now. `musictx lesson alignment` shows recurrent "
     "nets with attention.\n"
+    "- scheduled sampling, which no training has now: `musictx lesson teacher_forcing` shows it.\n"
     "- tanh cells, which are no kind of model now: [an old row](#rnn-steps) has them far behind "
     "[the LSTM](#lstm-steps), after as many steps. `musictx lesson rnn` shows why.",
     "motif": "Eight notes return after other notes, all drawn at random, so only memory names them again. "
@@ -78,7 +79,8 @@ ABOUT = {
     "the same curriculum and time, and its own best optimizer and rate. Each step counts seconds that were "
     "measured once for its kind. The runs of the LSTMs and the table, those of RoPE as it was and of no position "
     "transposed are older: they counted CPU seconds of a machine with other work. The table had some 1.5 times the "
-    "steps of today's count.\n\n![Right pitches by the ids between motif and return: as it was on the left, "
+    "steps of today's count. Runs that were replaced are in [disturbed.json](../../studies/results/planted/disturbed.json)."
+    "\n\n![Right pitches by the ids between motif and return: as it was on the left, "
     "transposed on the right](motif.png)\n\n*Mean, lowest and highest of five random seeds, as far as all were "
     "measured; grey: the range of training; hollow: distances that no training had.*\n\nThree ways in which set-up "
     "alone could make a difference, and what shows it:\n\n- Time: a second is more steps for an LSTM. Weak kinds "
@@ -86,11 +88,14 @@ ABOUT = {
     "beyond it, and a later beginning, are columns.\n- The rate: each best rate lies between two that are worse. "
     "All trials are in the raw files.",
     "fills": "![What the music after a gap saves, by the distance to it: chorales](../../studies/results/fill.png)\n\n"
-    "![What the music after a gap saves, by the distance to it: piano](../../studies/results/fill-piano.png)",
+    "![What the music after a gap saves, by the distance to it: piano](../../studies/results/fill-piano.png)\n\n"
+    "*Both are history, as all of this page is: their scripts are in the commits below. `outputs/plain.safetensors` was "
+    "the model before it had learned gaps.*",
     "guidance": "Figures of alive.py, and the history, were measured before `sampler.guard=true` kept new music "
     "near its seed. What `control.` asks for is drawn without a look at the seed, so it often leads away from its key. "
     "Fewer nats a token make no better music: of led music fewer motifs of the seed return.",
-    "harmoniser": "![Harmonising by the length of the melody; time of a window by its length](../img/lengths.png)",
+    "harmoniser": "![Harmonising by the length of the melody; time of a window by its length](../img/lengths.png)\n\n"
+    "*History: recurrent encoder-decoders of an earlier musictx.*",
     "labels": "Rows of a GPU have equal steps, not equal time. Of whole pieces eight windows are read. Cells without a "
     "figure: the GPU's time was over.\n\n"
     "`vit` and `se_resnet` read a piano roll of the ids. They are no kinds of model now; commit 133f931 has "
@@ -102,7 +107,8 @@ ABOUT = {
     "longest is longer.*\n\n"
     "All but the tables of files of eight kinds are from before the guard kept new music near its seed. All but the "
     "first 15 s of MAESTRO's pieces are from before two rules, for ten notes at one moment and for broken chords as "
-    "endings.",
+    "endings. `minp03.safetensors` and `topp95.safetensors` were copies of the piano's bundle with `min_p` 0.03 and "
+    "`top_p` 0.95 in their headers.",
     "scores": "A note is back where its staff, onset, length and pitch are the same. In MIDI a note ends where the "
     "next of its pitch begins on the same staff, so notes that two voices hold together get shorter. "
     "The same reader reads a score both times, so a mistake that it makes twice does not show here. "
@@ -134,6 +140,10 @@ What musictx claims, and where each figure is from. `python studies/report.py` m
 `studies/results.json`, and the figures of all other pages. A figure links to the table of its subject.
 Intervals are 95 %, over pieces; of speeds, all turns; “–” is none. *History* needs the code of that commit. The
 command, given in a clone of this repository, puts it into a folder beside; give the paths of your data from there.
+
+Where commands name stores: `musictx prepare jsb`, `prepare maestro` and `prepare pop909` with `out=outputs/stores/jsb`,
+`…/maestro` and `…/pop`. `studies/score_music.py` makes `outputs/score_music/store`, `studies/quantised.py` makes
+`outputs/quantised` and `outputs/apart`, and `musictx prepare folder outputs/quantised` makes `…/stores/quantised`.
 
 | claim | figure | interval | measured by |
 |---|---|---|---|

@@ -58,7 +58,7 @@ MUSIC = {  # of the tables: the panel's title, the key of our model's row, the k
     "piano": (
         "Piano, MAESTRO: five minutes of CPU time for each kind, 1.5 million parameters",
         "piano-validation",
-        {"paper-piano": "Hawthorne et al., MAESTRO v1"},
+        {"paper-piano-v3": "Perceiver AR, MAESTRO v3, second hand"},
     ),
 }
 CORPORA = {"maestro": "MAESTRO", "pop": "POP909"}

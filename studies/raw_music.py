@@ -104,16 +104,16 @@ def met(found: Any, make: Make) -> Iterator[Row]:
         "waits that the net ended": of["net, waits"],
         "notes that the net ended": of["net, notes"],
     }.items():
-        yield make(PLAY, "met", f"held-out pieces, continued by the defaults: {claim}", [figure])
+        yield make(PLAY, "met", f"held-out pieces, continued by the defaults: {claim}", [figure], older=True)
     title = "What a person meets: three continuations of 30 s of each held-out piece"
     for (name, keys), (seeds, figure) in product(MET.items(), found.items()):
         for key in keys:
             figure = figure[key]
-        yield make(PLAY, "met", f"{seeds}, {name}", [figure], table=title, line=seeds, column=name)
+        yield make(PLAY, "met", f"{seeds}, {name}", [figure], table=title, line=seeds, column=name, older=True)
     again = "motifs of the seed that return in 30 s, piano model as it is used, composers 1, chance 0"
     for seeds, kept in ((seeds, each["retention"]) for seeds, each in found.items() if seeds != "all"):
         for figure in kept:  # none where the composers' own music does not follow the seed
-            yield make(PLAY, "guidance", f"{again}: {seeds}", figure)
+            yield make(PLAY, "guidance", f"{again}: {seeds}", figure, older=True)
 
 
 def like_composers(found: Any, make: Make, words: str = "", how: str = "by the defaults") -> Iterator[Row]:

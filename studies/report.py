@@ -47,7 +47,7 @@ ROWS, RESULTS = ROOT / "studies/results.json", ROOT / "studies/results"
 WRITTEN = ("key", "says", "digits")  # of a row, by hand
 
 
-def row(source: Path, command: str, page: str, claim: str, figure: list[float], unit: str = "", **cell: str) -> Row:
+def row(source: Path, command: str, page: str, claim: str, figure: list[float], unit: str = "", **cell: Any) -> Row:
     value, low, high = [*figure, None, None][:3]
     tensors = re.search(r'"tensors_sha256": (?:\{\s*"score": )?"(\w+)"', source.read_text(encoding="utf-8"))
     found = {"page": page, "claim": claim, "figure": value, "low": low, "high": high, "unit": unit}

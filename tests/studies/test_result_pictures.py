@@ -79,9 +79,9 @@ def test_the_picture_of_kinds_has_every_row_with_its_interval_and_every_paper(pa
         *(name for kind, name in pictures.KINDS.items() if kind in {x[0] for x in pictures.points(ROWS, music)}),
     ]
     for key in papers:
-        figure = next(row["figure"] for row in ROWS if row.get("key") == key)
-        assert (figure, figure) in found
-        assert any(text.get_text().endswith(f", {figure:g}") for text in axes.texts)
+        row = next(row for row in ROWS if row.get("key") == key)
+        assert (row["figure"], row["figure"]) in found
+        assert any(text.get_text().endswith(f", {pages.said(row)}") for text in axes.texts)
 
 
 def test_waits_are_shares_of_passages_and_copies_have_a_median_and_a_longest():
