@@ -158,12 +158,27 @@ def test_chord_symbols_of_abc_sound_with_the_notes_under_them():
 
 def test_voices_of_abc_have_their_names_and_sounds():
     head = '%%MIDI program 73\nV:1 name="Fl\\^ute a\\`a &eacute;"\nV:2 nm=Bass clef=bass\nK:C\n'
-    music = "V:1\nC4|\n[V:2]C,4|\n%%MIDI program 1 32\n[V:1 name=A]D4|\n"
+    music = "V:1\nC4|\nV:2\n%%MIDI program 1 32\nC,4|\n[V:1 name=A]D4|\n"
     notation, _ = read_notation(
         ('X:1\nT: \\\'Etude "a" \\ss % not this\nC:Fran\\ccois\n' + head + music).encode(), "abc"
     )
     assert [(part.name, part.program, len(part.notes)) for part in notation.parts] == [("A", 73, 2), ("Bass", 32, 1)]
     assert (notation.title, notation.composer) == ('Étude "a" ß', "François")
+
+
+@pytest.mark.parametrize(
+    ("tune", "program", "others"),
+    [
+        ("%%MIDI program 0\nK:C\nC4|[I:MIDI program 40]D4|", 0, 1),
+        ("K:C\nC4|\n%%MIDI program 40\nD4|[I:MIDI program 9]E4|[I:MIDI program 40]F4|", 0, 2),
+        ("%%MIDI program 40\nK:C\nz4|[I:MIDI program 73]D4|E4|[I:MIDI program 73]F4|", 73, 0),
+        ('K:C\nV:1 name="Flute"\nC4|[I:MIDI program 40]D4|', 73, 1),
+        ("%%MIDI program 73\nK:C\nC4|[I:MIDI program 40]", 73, 0),  # for no note
+    ],
+)
+def test_a_sound_of_abc_in_the_middle_changes_nothing_before_it(tune, program, others):
+    notation, losses = read_notation(f"X:1\nL:1/4\n{tune}\n".encode(), "abc")
+    assert ([part.program for part in notation.parts], losses["sounds"]) == ([program], others)
 
 
 @pytest.mark.parametrize("mark", ".~HIJKLMNOPQRSTUVWhijklmnopqrstuvw")

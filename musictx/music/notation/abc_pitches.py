@@ -29,6 +29,7 @@ class Pitches:
     def __init__(self, last: str = "pitch") -> None:
         self.last = last
         self.shifts: list[int] = []  # semitones of each note or rest
+        self.notes = 0  # beside rests
         self.bars = [0]  # the number that follows each bar line
         self.clefs: list[tuple[int, str, int]] = []  # number of the next note or rest, letter and line, octaves
         self.ties: dict[int, set[Place]] = {}
@@ -92,6 +93,7 @@ class Pitches:
             said = "[" + PITCH.sub(lambda each: self._pitch(each, tied, bool(tie)), chord) + f"]{length}{tie}"
         if self._tied:
             self.ties[len(self.shifts)] = {*self._tied}
+        self.notes += 1
         self.shifts.append(12 * (self._octave + self._clef) + self.semitones)
         return said
 

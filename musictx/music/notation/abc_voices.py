@@ -56,7 +56,8 @@ class Voice(Line):
         self.layers = [Layer(self, carried) for _ in range(layers)]
         self.words, self.rests = Words(), Rests()
         self.name = self.brace = ""
-        self.program: int | None = None
+        self.program: int | None = None  # from here on
+        self.sounds: list[int | None] = []  # programs of its notes, the first from the beginning
         self.title, self.composer = "", ""
         self._about = ""
         self.changes: list[tuple[int, str, Any]] = []  # notes and rests before it, field, value
@@ -118,7 +119,9 @@ class Voice(Line):
         losses["overlay"] += sum(max(len(bar) - 1 - len(self.layers), 0) for bar in bars)
         played = "|".join(bar[0] for bar in bars)
         if played.strip():
+            before = self.pitches.notes
             self.read(played, losses)
+            self.sounds += [self.program] * (self.pitches.notes > before and self.program not in self.sounds)
             self.words.play(played)
         for n, layer in enumerate(self.layers, 1):
             for number, bar in enumerate(bars, first):
@@ -136,7 +139,8 @@ class Voice(Line):
         score.metadata.title, score.metadata.composer = self.title, self.composer
         part.partName, sound = self.name, Instrument()
         part.groups.extend([self.brace] if self.brace else [])
-        sound.midiProgram = self.program
+        sound.midiProgram = self.sounds[0] if self.sounds else self.program
+        losses["sounds"] += max(len(self.sounds) - 1, 0)  # a staff has one
         part.insert(0, sound)
         losses["lyrics"] += self.words.put_below([each for each in heard if not each.isRest])
 
