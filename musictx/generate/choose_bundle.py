@@ -18,7 +18,7 @@ from musictx.model.header import FREE as LICENCES
 from musictx.model.header import BundleHeader
 from musictx.model.packaged import CHORALE, HARMONISER, PIANO, SCORE, packaged_bundle
 from musictx.music.beat_grid import SWING
-from musictx.music.grid import REST, beside_grid, quantise, score_to_grid
+from musictx.music.grid import FULL, beside_grid, fullness, quantise, score_to_grid
 from musictx.music.project import Project
 from musictx.music.read import notation_in, read_bytes, read_tracks, whole
 from musictx.music.score import DRUMS, Meter, Score
@@ -30,7 +30,6 @@ from musictx.tokenizers.score import ScoreTokenizer
 ORNAMENTS = 0.05  # share of notes that may begin beside the grid; at most 0.012 in the chorales of music21
 FREE = "free"  # of `licence=`
 OF_VOICES = ("voices", "rewrite", "from_bar", "to_bar", "transpose")  # of a request to a choir
-FULL = 0.5  # share of the sounding sixteenths in which all four voices sound
 
 
 class Choice(NamedTuple):
@@ -86,9 +85,7 @@ def not_four_voices(music: Score) -> str:
         ChoraleTokenizer().encode_grid(grid)
     except TokenError as error:
         return error.what  # the mistake, without the advice
-    voices = (grid != REST).sum(axis=1)
-    full = np.count_nonzero(voices == grid.shape[1]) / np.count_nonzero(voices)
-    return f"all four sound in {full:.0%} of it" if full < FULL else ""
+    return f"all four sound in {full:.0%} of it" if (full := fullness(grid)) < FULL else ""
 
 
 def name_bundle(

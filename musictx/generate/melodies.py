@@ -15,6 +15,7 @@ from musictx.generate.requests import FARTHEST, Accompany
 from musictx.generate.seeds import heard_part
 from musictx.model.packaged import seed_path
 from musictx.music.grid import (
+    FULL,
     N_VOICES,
     OPEN,
     REST,
@@ -24,6 +25,7 @@ from musictx.music.grid import (
     Grid,
     beside_grid,
     by_height,
+    fullness,
     in_steps,
     score_to_grid,
 )
@@ -170,13 +172,18 @@ def lines_of(tracks: Tracks, names: str, path: Path) -> tuple[list[Score], list[
         if len(parts) == len(names):
             what = f"{path}: track {chords[0]} of its {len(parts)} with notes has chords"
         raise UserError(what, "give each voice a track of one line")
+    score = tracks.merge()
+    if not len(score):
+        raise UserError(f"{path}: no notes to accompany", "give a file with music in it")
     try:
-        voices = split_voices(tracks.merge())
+        full = fullness(score_to_grid(score))
+        if full < FULL:
+            what = f"{path}: all four voices sound in {full:.0%} of it, and rewrite= is for a file with all four"
+            hint = "give a file with all four, each on its track, or say with voices= which ones it has, as in SAB"
+            raise UserError(what, hint)
+        return split_voices(score), []
     except TokenError as error:
         raise error.of(path) from None
-    if any(not len(voice) for voice in voices):
-        raise UserError(f"{path}: fewer than four voices", "give a file with all four, or voices= without rewrite=")
-    return voices, []
 
 
 def split_voices(score: Score) -> list[Score]:

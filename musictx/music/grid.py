@@ -24,6 +24,7 @@ STEPS_PER_QUARTER = 4
 VELOCITY = 80
 STEP_S = 0.15  # a sixteenth at 100 quarters a minute, to count hours of music without a tempo
 MAX_STEPS = 2**20  # a file that claims more is damaged: a day of music
+FULL = 0.5  # of music in four voices: the least share of it in which all four sound
 CENTRES = (71, 65, 59, 50)  # where each voice is expected before its first note
 
 
@@ -81,6 +82,12 @@ def by_height(grid: Grid) -> Grid:
         voices = min(map(list, combinations(range(N_VOICES), len(pitch))), key=lambda v: abs(pitch - last[v]).sum())
         result[step, voices] = last[voices] = pitch
     return result
+
+
+def fullness(grid: Grid) -> float:
+    """The share of the sounding steps in which all voices sound."""
+    voices = (grid != REST).sum(axis=1)
+    return float(np.count_nonzero(voices == grid.shape[1]) / np.count_nonzero(voices))
 
 
 def in_steps(score: Score, step_s: float | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -155,6 +155,8 @@ AGAIN = {"rewrite": "A", "from_bar": 2, "to_bar": 2}
         ("all.mid", {"to_bar": 2}, "to_bar=2"),
         ("all.mid", {"rewrite": "A", "from_bar": 3, "to_bar": 9}, "all.mid: from_bar=3: to_bar=9: "),
         ("outer.mid", {"rewrite": "A"}, "outer.mid: .*four"),
+        ("three.mid", {"rewrite": "A"}, "three.mid: all four voices sound in 0% .* rewrite= .*: .*voices="),
+        ("ends.mid", {"rewrite": "A"}, "ends.mid: all four voices sound in 17% .* rewrite= .*: .*voices="),
         ("chords.mid", {"voices": "SB"}, "chords.mid: track 1 of its 2 "),
         ("rests.mid", AGAIN, "rests.mid: from_bar=2: "),
     ],
@@ -162,6 +164,8 @@ AGAIN = {"rewrite": "A", "from_bar": 2, "to_bar": 2}
 def test_what_cannot_be_written_around_is_said(choir, file, asked, said):
     write_scores(choir / "chords.mid", [grid_to_score(GRID[:, :2], 0.5), expressive(3)])
     write_scores(choir / "rests.mid", [Score([0.0, 5.0], [1.0, 6.0], [p, p], [70] * 2, 0.5) for p in (72, 64, 55, 48)])
+    write_tracks(choir / "three.mid", *GRID[:, [0, 1, 3]].T)
+    write_scores(choir / "ends.mid", [Score.merge([*map(expressive, (0, 1, 3)), expressive(2).select(slice(5, 6))])])
     with pytest.raises(UserError, match=said):
         musictx.load(choir / "choir.safetensors").accompany(choir / file, **asked)
 
