@@ -71,6 +71,11 @@ def as_word(value: Any) -> str:
     return f"'{value}'" if " " in str(value) and not isinstance(value, dict) else str(value)
 
 
+def counted(count: int, one: str, several: str = "") -> str:
+    """A number of things in words: 1 note, 1,200 notes, 2 staves."""
+    return f"{count:,} {one if count == 1 else several or one + 's'}"
+
+
 def with_keys(text: str, keys: Mapping[str, str] | None) -> str:
     """The text with the key of each setting, `name=`, or its name without the class."""
     table = keys or {}

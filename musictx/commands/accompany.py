@@ -42,7 +42,7 @@ class AccompanyConfig:
     )
     melody: str = setting(
         MISSING,
-        "a MIDI file, or elise, gymnopedie or chorale; where several notes sound, the highest is the melody's",
+        "a MIDI file, or elise, gymnopedie or chorale; of several parts the highest is the melody, of chords their top",
         path=True,
     )
     out: str = setting(
@@ -51,7 +51,7 @@ class AccompanyConfig:
         path=True,
     )
     part: str | None = setting(
-        None, "the name or number of the part that is the melody, as inspect names it; null: the highest notes"
+        None, "the name or number of the part that is the melody, as inspect names it; null: the highest"
     )
     voices: str = setting(Accompany.voices, "the voices that the file has: S, A, T, B, or several, as in SB")
     rewrite: str | None = setting(None, "write these voices of a file with all four again, as in A; null: none")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import ConfigError, TokenError, UserError
+from musictx.errors import ConfigError, TokenError, UserError, counted
 from musictx.files import stem_of
 from musictx.generate.primer import borders_s
 from musictx.generate.requests import FARTHEST, Accompany
@@ -29,7 +29,7 @@ from musictx.music.grid import (
     in_steps,
     score_to_grid,
 )
-from musictx.music.melody import on_grid, overlaps, top_line
+from musictx.music.melody import on_grid, overlaps, top_line, top_part
 from musictx.music.project import Project
 from musictx.music.read import notation_in, read_bytes, read_tracks, whole
 from musictx.music.score import DRUMS, Meter, Score
@@ -77,7 +77,7 @@ def melody_of(melody: object, request: Accompany, tokenizer: Tokenizer) -> Melod
     score = melody.select(melody.program != DRUMS)
     if len(score) < len(melody):
         remarks.append("the melody: its drums are left out")
-    taken = take_melody(score, "the melody", request, tokenizer, Meter(melody.quarter_s))
+    taken = take_melody([score], "the melody", request, tokenizer, Meter(melody.quarter_s))
     return taken._replace(remarks=(*remarks, *taken.remarks))
 
 
@@ -95,15 +95,15 @@ def read_melody(path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
     if request.rewrite is not None or len(request.voices) > 1:
         melody = take_voices(tracks, path, request, tokenizer)
     else:
-        score, meter = tracks.merge(drums=False), tracks.meter()
-        melody = take_melody(score, path, request, tokenizer, meter, stem_of(path), path)
+        melody = take_melody(tracks.parts(), path, request, tokenizer, tracks.meter(), stem_of(path), path)
     return melody._replace(project=project, remarks=(*remarks, *melody.remarks))
 
 
 def take_voices(tracks: Tracks, path: Path, request: Accompany, tokenizer: Tokenizer) -> Melody:
     """Several voices on the grid. Raises UserError, ConfigError and TokenError."""
     names = VOICES if request.rewrite is not None else request.voices
-    (lines, parts), meter, rewrite = lines_of(tracks, names, path), tracks.meter(), None
+    meter, rewrite = tracks.meter(), None
+    lines, parts = lines_of(tracks, names, path, meter)
     grid, first, unheard = voices_grid(lines, names, path)
     if request.rewrite is not None:
         region = steps_of(request, meter, Score.merge(lines), path)
@@ -123,7 +123,7 @@ def take_voices(tracks: Tracks, path: Path, request: Accompany, tokenizer: Token
         stays = [line for name, line in zip(names, lines, strict=True) if not part_of or name in request.rewrite]
         remainder = Score.merge(stays, tracks.quarter_s)
         rewrite = Rewrite(region.start * step_s, region.stop * step_s, part_of, remainder)
-    transpose, remarks = heard_at(dict(zip(names, lines, strict=True)), path, request, tokenizer)
+    transpose, remarks = heard_at(dict(zip(names, lines, strict=True)), path, request, tokenizer, meter)
     score = Score.merge(lines, tracks.quarter_s)
     request.control.say(path, Score.empty(), meter, 0.0, remarks.append)
     say_beside(score, path, unheard, remarks.append)
@@ -159,18 +159,23 @@ def cut_region(line: Score, region: range) -> Score:
     return Score.merge([stays, *cut], line.quarter_s)
 
 
-def lines_of(tracks: Tracks, names: str, path: Path) -> tuple[list[Score], list[int]]:
+def lines_of(tracks: Tracks, names: str, path: Path, meter: Meter) -> tuple[list[Score], list[int]]:
     """The voices of a file from the highest down: tracks of one line and their parts, or four by height. Raises
     UserError."""
     parts = [track for track in tracks.tracks if len(track.score) and not track.is_drums]
-    chords = [k for k, part in enumerate(parts, 1) if len(overlaps(part.score))]
+    chords = [
+        (k, float(part.score.onset_s[found[0]]))
+        for k, part in enumerate(parts, 1)
+        if len(found := overlaps(part.score))
+    ]
     if len(parts) == len(names) and not chords:
         parts.sort(key=lambda part: -float(part.score.pitch.mean()))
         return [part.score for part in parts], [part.part for part in parts]
     if len(names) < N_VOICES:
         what = f"{path}: {len(parts)} tracks with notes, and {len(names)} voices are asked for, {names}"
         if len(parts) == len(names):
-            what = f"{path}: track {chords[0]} of its {len(parts)} with notes has chords"
+            (k, at_s), *_ = chords
+            what = f"{path}: track {k} of its {len(parts)} with notes has chords, the first {meter.place(at_s)}"
         raise UserError(what, "give each voice a track of one line")
     score = tracks.merge()
     if not len(score):
@@ -206,7 +211,7 @@ def steps_of(request: Accompany, meter: Meter, score: Score, path: Path) -> rang
 
 
 def take_melody(
-    score: Score,
+    parts: Sequence[Score],
     source: object,
     request: Accompany,
     tokenizer: Tokenizer,
@@ -214,13 +219,16 @@ def take_melody(
     name: str = "melody",
     file: Path | None = None,
 ) -> Melody:
-    """One line of notes, as one voice of the grid. Raises UserError, ConfigError and TokenError."""
-    score, n_others = one_line(score, source)
-    transpose, remarks = heard_at({request.voices[0]: score}, source, request, tokenizer)
+    """One line of notes of some parts, as one voice of the grid. Raises UserError, ConfigError and TokenError."""
+    score = one_line(parts, source)
+    n_others = sum(map(len, parts)) - len(score)
+    transpose, remarks = heard_at({request.voices[0]: score}, source, request, tokenizer, meter)
     request.control.say(source, Score.empty(), meter, 0.0, remarks.append)
     grid, first, unheard = voices_grid([score], request.voices[0], source)
     if n_others:
-        remarks.append(f"{source}: its highest {len(score)} notes are the melody, the other {n_others} are left out")
+        what = "its highest part is" if score in parts else f"its highest {len(score)} notes are"
+        are = "is" if n_others == 1 else "are"
+        remarks.append(f"{source}: {what} the melody, the other {counted(n_others, 'note')} {are} left out")
     say_beside(score, source, unheard, remarks.append)
     return Melody(name, score, meter, file, grid, first, remarks=tuple(remarks), transpose=transpose)
 
@@ -239,22 +247,24 @@ def say_beside(score: Score, source: object, unheard: int, say: Callable[[str], 
         )
 
 
-def one_line(score: Score, source: object) -> tuple[Score, int]:
-    """The highest notes, and the number of the others. Raises UserError for none."""
+def one_line(parts: Sequence[Score], source: object) -> Score:
+    """The highest notes of the highest part. Raises UserError for none."""
+    score = Score.merge(parts)
     if not len(score):
         raise UserError(f"{source}: no notes to accompany", "give a file with a melody in it")
     if not (score.offset_s > score.onset_s).any():
         raise UserError(f"{source}: none of its {len(score)} notes lasts", "give a melody whose notes have lengths")
-    line = top_line(score) if len(overlaps(score)) else score
-    return line, len(score) - len(line)
+    part = parts[top_part(parts)]
+    return top_line(part) if len(overlaps(part)) else part
 
 
 def heard_at(
-    lines: Mapping[str, Score], source: object, request: Accompany, tokenizer: Tokenizer
+    lines: Mapping[str, Score], source: object, request: Accompany, tokenizer: Tokenizer, meter: Meter
 ) -> tuple[int, list[str]]:
     """The semitones by which the model hears the lines of voices higher, and a remark on them. Raises TokenError for
     pitches beyond the voices or, without rules.voice_ranges, beyond the vocabulary."""
-    voices = {VOICES.index(name): line.pitch.astype(int) for name, line in lines.items() if len(line)}
+    sung = {VOICES.index(name): line for name, line in lines.items() if len(line)}
+    voices = {voice: line.pitch.astype(int) for voice, line in sung.items()}
     has_range = request.rules.voice_ranges and request.rules.masks
     ranges = {voice: VOICE_RANGES[voice] if has_range else (tokenizer.lo, tokenizer.hi) for voice in voices}
     best = nearest_within([(pitch, *ranges[voice]) for voice, pitch in voices.items()])
@@ -266,8 +276,9 @@ def heard_at(
             pitches = ", ".join(map(str, np.unique(pitch[outside]).tolist()))
             narrower = "give one that is nearer, or narrower" + (", or rules.voice_ranges=false" if has_range else "")
             raise TokenError(
-                f"{source}: notes of pitch {pitches} ({int(outside.sum())} of {len(pitch)}) lie outside the "
-                f"{VOICE_NAMES[voice]}'s range {low} … {high}",
+                f"{source}: notes of pitch {pitches} ({int(outside.sum())} of {len(pitch)}), the first "
+                f"{meter.place(sung[voice].onset_s[outside].min())}, lie outside the {VOICE_NAMES[voice]}'s range "
+                f"{low} … {high}",
                 narrower if best is None else f"transpose={best} lets the model hear it there",
             )
     if not asked or not isinstance(request.transpose, str):

@@ -244,7 +244,7 @@ class Accompany(Request):
     """The other voices around those of a file, or the hands that a score lacks. Raises ConfigError."""
 
     sampling: Sampling = field(default_factory=lambda: Sampling(guard=False), kw_only=False)
-    only: str | None = None  # the name or number of the part that is the melody; None: the highest notes of all
+    only: str | None = None  # the name or number of the part that is the melody; None: the highest
     voices: str = "S"  # the voices that the file has, of S, A, T and B
     rewrite: str | None = None  # voices of a file with all four, which are written again
     from_bar: int | None = None  # of the rewritten bars; the first is 1, the last is included

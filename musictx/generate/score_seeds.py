@@ -1,7 +1,9 @@
 """A person's scores as seeds."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection
 from dataclasses import replace
+from itertools import accumulate
 from math import gcd
 from pathlib import Path
 from typing import NamedTuple
@@ -123,9 +125,22 @@ def tune_of(notation: Notation, staves: list[int], name: str, file: Path) -> int
     """The number of the part that a person calls the tune. Raises ConfigError for drums and for chords."""
     lines = [n for n in staves if notation.parts[n].notes and notation.parts[n].is_line]
     if len(staves) != 1 or not lines:
-        why = "it plays several notes at once" if staves else "it has drums, which a score lacks"
+        why = (
+            f"it plays several notes at once{_first(notation, staves)}"
+            if staves
+            else "it has drums, which a score lacks"
+        )
         raise ConfigError("part", got=name, why=why, allowed="a part with one note at a time").of(file)
     return lines[0]
+
+
+def _first(notation: Notation, staves: Collection[int]) -> str:
+    """Where the first note begins beside another of these staves."""
+    notes = sorted(note for n in staves for note in notation.parts[n].notes)
+    until = accumulate((note.offset for note in notes), max)
+    beside = [note.onset for end, note in zip(until, notes[1:], strict=False) if note.onset < end]
+    begins, numbers = notation.numbered.T
+    return "".join(f", first in bar {numbers[bisect_right(begins, at) - 1]}" for at in beside[:1])
 
 
 def with_all_units(data: bytes) -> bytes:

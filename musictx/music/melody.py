@@ -1,5 +1,6 @@
 """One line of notes, also on a grid of sixteenths."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from musictx.errors import UserError
 from musictx.music.grid import REST, STEPS_PER_QUARTER, in_steps
 from musictx.music.score import Score
 
+RARE = 0.25  # of the time that the busiest part sounds: a part that sounds less is no tune
 MOST_STEPS = 2048  # 128 bars of four quarters; a model looks at all of them at once
 
 
@@ -31,6 +33,13 @@ def overlaps(score: Score) -> NDArray[np.int64]:
             notes.append(i)
         sounding.append(i)
     return np.array(notes, dtype=np.int64)
+
+
+def top_part(parts: Sequence[Score]) -> int:
+    """The number of the highest part on the whole, also where it rests; of all but those that hardly sound."""
+    sounds_s = [float((line.offset_s - line.onset_s).sum()) for line in map(top_line, parts)]
+    often = (n for n, each_s in enumerate(sounds_s) if each_s >= RARE * max(sounds_s))
+    return max(often, key=lambda n: float(parts[n].pitch.mean()))
 
 
 def top_line(score: Score) -> Score:

@@ -221,6 +221,14 @@ class Meter:
         later = own[-1] + np.arange(1, max(len(lines) - len(own), 0) + 1)
         return Bars(lines, np.concatenate([own, later])[: len(lines)])
 
+    def place(self, at_s: float) -> str:
+        """A moment in words: its bar, or its time where no file says bars."""
+        if self.lines_s is None:
+            return f"at {at_s:.2f} s"
+        lines, numbers = self.numbered(at_s)
+        number = numbers[max(int(np.searchsorted(lines, at_s + 1e-6)) - 1, 0)]
+        return f"in bar {number}" if number else "in the upbeat"
+
     def part(self, start_s: float, end_s: float) -> Meter:
         """The bars from `start_s`, its time 0, to `end_s` and after."""
         units_s = self._units()[0] - start_s

@@ -132,6 +132,12 @@ class Tracks:
         """All notes, drums only with `drums`."""
         return Score.merge([t.score for t in self.tracks if drums or not t.is_drums], self.quarter_s)
 
+    def parts(self) -> list[Score]:
+        """The parts with notes but drums, each with all of its sounds."""
+        heard = [track for track in self.tracks if len(track.score) and not track.is_drums]
+        numbers = dict.fromkeys(track.part for track in heard)
+        return [Score.merge([each.score for each in heard if each.part == n], self.quarter_s) for n in numbers]
+
     def remark(self, drums: bool = False) -> str:
         """The repairs of the file, and a pedal forgotten in `merge(drums)`."""
         audible = [track for track in self.tracks if drums or not track.is_drums]

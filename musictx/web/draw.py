@@ -24,7 +24,7 @@ from musictx.generate.result import Music, Place
 from musictx.model.header import BundleHeader
 from musictx.music.beat_grid import keeps_beat
 from musictx.music.harmony import pitch_name
-from musictx.music.score import Meter, Score
+from musictx.music.score import DRUMS, Meter, Score
 from musictx.tokenizers.rules import AUTO, Rules
 from musictx.web.advice import page_clauses
 from musictx.web.session import PageMusic, Step, is_number
@@ -225,10 +225,11 @@ def harmonise(
     """The accompaniments, and remarks on the melody. Raises UserError for an impossible request, and at the end of the
     turn."""
     check_most("variations", request.variations, turn.limits.variations)
-    score, meter, _, project, _ = music.reading(in_beats=True)
+    score, meter, _, project, parts = music.reading(in_beats=True)
+    heard = [part for part in parts if len(part) and part.program[0] != DRUMS]
     request = replace(request, random_seed=turn.random_seed)
     request = check_request(request, harmoniser.tokenizer, harmoniser.header, "the model here")
-    line = take_melody(score, "The melody", request, harmoniser.tokenizer, meter, music.name)
+    line = take_melody(heard or [score], "The melody", request, harmoniser.tokenizer, meter, music.name)
     line = line._replace(project=project)
     whole_s = line.score.duration_s
 

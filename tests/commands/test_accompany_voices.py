@@ -150,20 +150,22 @@ AGAIN = {"rewrite": "A", "from_bar": 2, "to_bar": 2}
     ("file", "asked", "said"),
     [
         ("bass.mid", {"voices": "SB"}, "bass.mid: 1 tracks .* SB: "),
-        ("bass.mid", {"transpose": 0}, "bass.mid: .* 60 … 81: "),
+        ("bass.mid", {"transpose": 0}, "bass.mid: .*, the first in bar 1, .* 60 … 81: "),
+        ("falls.mid", {"transpose": 0}, r"falls.mid: notes of pitch 59 \(1 of 3\), the first in bar 2, .* 60 … 81: "),
         ("bass.mid", {"voices": "XY"}, "voices="),
         ("all.mid", {"to_bar": 2}, "to_bar=2"),
         ("all.mid", {"rewrite": "A", "from_bar": 3, "to_bar": 9}, "all.mid: from_bar=3: to_bar=9: "),
         ("outer.mid", {"rewrite": "A"}, "outer.mid: .*four"),
         ("three.mid", {"rewrite": "A"}, "three.mid: all four voices sound in 0% .* rewrite= .*: .*voices="),
         ("ends.mid", {"rewrite": "A"}, "ends.mid: all four voices sound in 17% .* rewrite= .*: .*voices="),
-        ("chords.mid", {"voices": "SB"}, "chords.mid: track 1 of its 2 "),
+        ("chords.mid", {"voices": "SB"}, "chords.mid: track 1 of its 2 .* chords, the first in bar 1: "),
         ("rests.mid", AGAIN, "rests.mid: from_bar=2: "),
     ],
 )
 def test_what_cannot_be_written_around_is_said(choir, file, asked, said):
     write_scores(choir / "chords.mid", [grid_to_score(GRID[:, :2], 0.5), expressive(3)])
     write_scores(choir / "rests.mid", [Score([0.0, 5.0], [1.0, 6.0], [p, p], [70] * 2, 0.5) for p in (72, 64, 55, 48)])
+    write_scores(choir / "falls.mid", [Score([0.0, 1.0, 3.0], [1.0, 2.0, 4.0], [62, 64, 59], [70] * 3, 0.5)])
     write_tracks(choir / "three.mid", *GRID[:, [0, 1, 3]].T)
     write_scores(choir / "ends.mid", [Score.merge([*map(expressive, (0, 1, 3)), expressive(2).select(slice(5, 6))])])
     with pytest.raises(UserError, match=said):
@@ -179,4 +181,12 @@ def test_the_highest_of_several_lines_is_taken_and_said(choir):
     top, both = (grid_to_score(GRID[:, :n], 0.5) for n in (1, 2))
     (made,) = musictx.load(choir / "choir.safetensors").accompany(both)
     assert made.given_notes == top
-    assert made.remarks == ("the melody: its highest 6 notes are the melody, the other 6 are left out",)
+    assert made.remarks == ("the melody: its highest 6 notes are the melody, the other 6 notes are left out",)
+
+
+def test_the_tune_is_the_top_part_also_where_it_rests(choir):
+    top = expressive(0).select(np.array([0, 1, 4, 5]))  # two quarters are silent
+    write_scores(choir / "silent.mid", [expressive(3), top, expressive(2)])
+    (made,) = musictx.load(choir / "choir.safetensors").accompany(choir / "silent.mid")
+    assert notes(made.given_notes) == notes(top)
+    assert f"{choir / 'silent.mid'}: its highest part is the melody, the other 12 notes are left out" in made.remarks

@@ -210,7 +210,7 @@ def test_the_hands_go_with_the_part_that_a_person_calls_the_tune(folder, only, t
 def test_a_part_with_chords_is_no_tune_and_one_that_is_missing_has_no_model(folder):
     chords = Part("Guitar", 24, tuple(note._replace(pitch=note.pitch + up) for note in LEAD.notes for up in (0, 4)))
     path = in_file(Notation((LEAD, chords), BARS, 384), folder)
-    with pytest.raises(ConfigError, match=r"part=Guitar: it plays several notes at once"):
+    with pytest.raises(ConfigError, match=r"part=Guitar: it plays several notes at once, first in bar 1: "):
         task_of(path, SCORE, Accompany(PLAIN, only="Guitar"))
     assert name_accompanist(None, path, Accompany(PLAIN, only="Guitar")).bundle == "harmoniser"
     for choose in (

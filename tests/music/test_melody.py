@@ -5,7 +5,7 @@ import pytest
 
 from musictx.errors import UserError
 from musictx.music.grid import REST
-from musictx.music.melody import on_grid, overlaps, top_line
+from musictx.music.melody import on_grid, overlaps, top_line, top_part
 from musictx.music.score import Score
 
 STEP = 0.125  # of a quarter of half a second
@@ -31,6 +31,12 @@ def test_the_top_of_several_lines():
     cut = top_line(score((0, 8, 60), (4, 4, 72)))  # a line that another climbs over ends there
     assert (cut.offset_s / STEP).tolist() == [4, 8]
     assert len(overlaps(top_line(bach))) == 0
+
+
+def test_the_top_part_is_the_highest_that_sounds_often():
+    tune, bass, descant = score((0, 4, 72), (12, 4, 74)), score((0, 16, 48)), score((14, 1, 84))
+    chords = score((0, 16, 60), (0, 16, 64), (0, 16, 79))
+    assert [top_part(parts) for parts in ([bass, tune], [bass, descant, tune], [chords, tune])] == [1, 2, 1]
 
 
 def test_a_line_is_heard_from_the_beat_on_in_which_it_begins():
