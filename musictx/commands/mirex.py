@@ -7,7 +7,7 @@ from omegaconf import MISSING
 
 from musictx.config.command import Command
 from musictx.errors import BundleError, ConfigError, UserError
-from musictx.files import check_new, only_new, replacing
+from musictx.files import check_new, check_suffix, only_new, replacing
 from musictx.generate.open_player import check_device, open_playing
 from musictx.generate.requests import Request, Sampling
 from musictx.generate.score_templates import more_bars
@@ -44,6 +44,7 @@ def mirex(config: MirexConfig) -> None:
         raise ConfigError("files", got=config.files, allowed="two, PROMPT.json OUT.json")
     request = Request(config.sampler, rules=config.rules, variations=config.variations, random_seed=config.random_seed)
     source, target = map(Path, config.files)
+    check_suffix("files", target, (".json",))
     numbers = [f"-{k}" for k in range(1, config.variations + 1)] if config.variations > 1 else [""]
     targets = [target.with_name(f"{target.stem}{number}{target.suffix}") for number in numbers]
     if source.resolve() in {each.resolve() for each in targets}:

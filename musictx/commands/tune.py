@@ -73,6 +73,8 @@ def tune(config: TuneConfig) -> Path:
     if out.resolve().is_relative_to(Path(config.path).resolve()):
         why = f"it is in path={config.path}, and would be read as your music"
         raise ConfigError("out", got=config.out, why=why, allowed="another folder")
+    if not run.has_begun:
+        check_own(out)
     check_new(config.overwrite, bundle, *(out / name for name in (GAIN, SEED, MUSIC) if not run.has_begun))
     before = open_bundle(bundle_path(config.bundle), device)
     if ":" in (name := before.header.objective.get("name", NEXT_TOKEN)):
@@ -97,6 +99,15 @@ def tune(config: TuneConfig) -> Path:
         copyfile(run.bundle, partial)
     say(f"{bundle}: the model; musictx generate my.mid {quote(f'bundle={out}')} continues a file with it")
     return bundle
+
+
+def check_own(out: Path) -> None:
+    """Raises ConfigError for a folder with files of others."""
+    ours = {BUNDLE, GAIN, SEED, MUSIC, "run", "store"}
+    names = sorted(path.name for path in out.iterdir()) if out.is_dir() else []
+    if foreign := [name for name in names if name not in ours and not name.startswith(".")]:
+        why = f"it is not the folder of a tuned model (it has {printable(foreign[0])})"
+        raise ConfigError("out", got=out, why=why, allowed="another")
 
 
 def finish(config: TuneConfig, before: Opened, run: RunFolder, store: Store) -> None:

@@ -37,6 +37,8 @@ def test_twelve_bars_of_sixteenths_follow(folder):
     [
         (["prompt.json"], "files"),
         (["prompt.json", "new.json", "third.json"], "files"),
+        (["prompt.json", "new.mid"], "files=new.mid: give a name that ends in .json"),
+        (["prompt.json", "new"], "files=new: give a name that ends in .json"),
         (["prompt.json", "new.json", "variations=999999999999"], "variations=999999999999: give 1 to 1000"),
         (["prompt.json", "prompt.json", "overwrite=true"], "prompt.json is the prompt and would be overwritten"),
         (["none.json", "new.json"], "No such file"),
@@ -47,4 +49,4 @@ def test_twelve_bars_of_sixteenths_follow(folder):
 def test_a_mistake_is_a_line(folder, words, says):
     bundle = [] if any("bundle=" in word for word in words) else ["bundle=score.safetensors"]
     assert says in refused(["musictx", "mirex", *words, *bundle], folder)
-    assert not (folder / "new.json").exists()
+    assert not [*folder.glob("new*")]

@@ -125,8 +125,12 @@ def test_wrong_input_is_one_line_and_files_of_a_person_stay(tmp_path, world, voi
     (tmp_path / "other").mkdir()
     (tmp_path / "other/held-out.mid").write_text("mine")
     (tmp_path / "out.txt").write_text("mine")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/diary.md").write_text("mine")
     for words, said in (
         (["out=other"], "held-out.mid exists already"),
+        (["out=notes"], "^out=notes: it is not the folder of a tuned model .*diary.md"),
+        (["out=notes", "overwrite=true"], "^out=notes: it is not the folder of a tuned model .*diary.md"),
         (["out=few/deeper"], "^out=few/deeper: "),
         ([], "^too few "),
         ([f"bundle={voices}"], "encoder_decoder "),
@@ -136,6 +140,7 @@ def test_wrong_input_is_one_line_and_files_of_a_person_stay(tmp_path, world, voi
         with pytest.raises(UserError, match=said):
             tune(settings("tune", "path=few", f"bundle={world.bundle}", "out=out", *words))
     assert not (tmp_path / "out/run").exists()
+    assert [path.name for path in (tmp_path / "notes").iterdir()] == ["diary.md"]
 
 
 def test_two_pieces_measure_and_copies_stay_together():
