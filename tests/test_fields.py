@@ -6,7 +6,7 @@ import pytest
 
 from musictx.config.app import settings
 from musictx.config.fields import setting_keys
-from musictx.errors import ConfigError, MidiError, UserError, as_word
+from musictx.errors import ConfigError, MidiError, UserError, as_word, counted
 from musictx.generate.requests import Continue, Length, Sampling
 from musictx.model.transformer import TransformerConfig
 from musictx.objectives.infill import Infill
@@ -26,6 +26,11 @@ def test_the_form_of_the_sentence():
     assert (
         UserError("lr=3 is a folder", "lower lr=").line({"lr": "trainer.lr"}) == "lr=3 is a folder: lower trainer.lr="
     )
+
+
+def test_one_thing_is_no_plural():
+    said = [counted(n, "note") for n in (0, 1, 1200)] + [counted(n, "staff", "staves") for n in (1, 2)]
+    assert said == ["0 notes", "1 note", "1,200 notes", "1 staff", "2 staves"]
 
 
 def test_a_value_is_printed_as_it_is_whatever_it_looks_like():

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from musictx.errors import UserError
+from musictx.errors import UserError, counted
 
 # the unit is a piece, not a token: tokens of one piece are alike, so resampling them would claim too much
 TAILS = (0.025, 0.975)  # between them lie 95 % of the resamples
@@ -28,7 +28,7 @@ def interval(values: ArrayLike, weights: ArrayLike | None = None) -> Interval:
     if not len(numerators):
         raise UserError("0 pieces", "an interval needs at least 1, better 30 or more")
     if not denominators.sum() > 0:
-        raise UserError(f"{len(numerators)} pieces have nothing to measure by", "give others")
+        raise UserError(f"{counted(len(numerators), 'piece has', 'pieces have')} nothing to measure by", "give others")
     counts = resample_counts(len(numerators), RESAMPLES, np.random.default_rng(0))
     with np.errstate(invalid="ignore"):  # a resample may have no weight: `percentiles` leaves it out
         figures = (counts @ numerators) / (counts @ denominators)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from musictx.data.store import Split
-from musictx.errors import UserError
+from musictx.errors import UserError, counted
 from musictx.generate.draw import continue_primers
 from musictx.generate.primer import Primer
 from musictx.generate.requests import Continue, Length
@@ -47,7 +47,8 @@ def beginnings(
         if len(seeds) == pieces:
             break
     if len(seeds) < least:
-        what = f"{len(seeds)} pieces are long enough for a seed of {seed_s:g} s and {length_s:g} s of music after it"
+        found = counted(len(seeds), "piece is", "pieces are")
+        what = f"{found} long enough for a seed of {seed_s:g} s and {length_s:g} s of music after it"
         raise UserError(what, "give less for seed_seconds= or length_seconds=")
     return Beginnings(seeds, true, seed_s, length_s)
 

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.utils.rnn import pad_sequence
 
-from musictx.errors import ConfigError, TokenError
+from musictx.errors import ConfigError, TokenError, counted
 from musictx.model.build import can, kind_of
 from musictx.model.readout import each_reading
 from musictx.model.transformer import Block
@@ -85,7 +85,7 @@ class Embedder:
         """(N, C) of the ids of N passages."""
         device, pad = next(self.model.parameters()).device, self.tokenizer.vocab.pad
         groups, vectors = batches([len(each) for each in ids]), dict[int, Vectors]()
-        progress = Waiting(f"listening to {len(ids)} passages", sum(map(len, ids)))
+        progress = Waiting(f"listening to {counted(len(ids), 'passage')}", sum(map(len, ids)))
         for numbers in groups:
             batch = pad_sequence([torch.as_tensor(ids[n]) for n in numbers], True, pad)  # (B, T)
             hidden = self.layer_inputs(batch.to(device)).float().cpu()

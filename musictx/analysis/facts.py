@@ -8,7 +8,7 @@ import numpy as np
 
 from musictx.analysis.part_writing_report import rules_report
 from musictx.data.store import Store, verify_split
-from musictx.errors import MidiError, StoreError, TokenError, UserError
+from musictx.errors import MidiError, StoreError, TokenError, UserError, counted
 from musictx.music.read import read_bytes, read_tracks, score_of
 from musictx.music.score import Score
 from musictx.tokenizers import build_tokenizer
@@ -89,7 +89,7 @@ def store_facts(path: Path, png: Path) -> dict[str, Any]:
         raise StoreError(f"{path} has no pieces", "prepare the data again")
     sample = pieces[:: -(-len(pieces) // MOST_PIECES)]
     histograms = count_music([store.tokenizer.decode(ids) for ids in sample], [len(ids) for ids in pieces])
-    plot_histograms(f"{store.manifest.corpus.name}: {len(pieces):,} pieces", histograms, png)
+    plot_histograms(f"{store.manifest.corpus.name}: {counted(len(pieces), 'piece')}", histograms, png)
     counts = {name: {"counts": c.tolist(), "edges": e.tolist()} for name, (c, e) in histograms.items()}
     facts = {"histograms": counts, "pieces_counted": len(sample), "png": str(png), "whole": hashes}
     return asdict(store.manifest) | facts

@@ -21,6 +21,7 @@ from musictx.data.scoring import (
     scoring_segments,
 )
 from musictx.data.store import Split, Store
+from musictx.errors import counted
 from musictx.model.build import can
 from musictx.objectives import Example, Objective
 from musictx.objectives.next_token import NextToken
@@ -75,7 +76,7 @@ def negative_log_likelihood(
     )
     owner = np.array([segment.piece for segment in segments])
     nats, tokens = np.zeros(len(split)), np.zeros(len(split), np.int64)
-    what = f"scoring {len(split)} pieces"
+    what = f"scoring {counted(len(split), 'piece')}"
     for steps in estimated(batches, what, lambda steps: sum(lengths[n] for numbers in steps for n in numbers)):
         examples = (to_device(scoring_batch(segments, numbers, objective), device) for numbers in steps)
         by_example = (objective.loss(model, example, True) for example in examples)

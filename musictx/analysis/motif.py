@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.analysis.bootstrap import interval, interval_of
-from musictx.errors import UserError
+from musictx.errors import UserError, counted
 from musictx.music.score import DRUMS, Score
 
 Indices = NDArray[np.int64]
@@ -117,7 +117,8 @@ def retention(
     keys = [np.unique(ngrams(s, held_s)[0]) for s in seeds]
     valid = [i for i, k in enumerate(keys) if len(k)]
     if len(valid) < 2:
-        raise UserError(f"{len(valid)} seeds have motifs of {NOTES} notes", "give at least 2 such pieces, better 30")
+        what = f"{counted(len(valid), 'seed has', 'seeds have')} motifs of {NOTES} notes"
+        raise UserError(what, "give at least 2 such pieces, better 30")
     shares, true_shares = (
         _shares([keys[i] for i in valid], [c[i] for i in valid], edges_s, held_s) for c in (generated, true)
     )

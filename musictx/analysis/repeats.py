@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from musictx.analysis.motif import chord_index
 from musictx.analysis.statistics import STEPS_PER_BAR
 from musictx.data.store import Store
-from musictx.errors import UserError
+from musictx.errors import UserError, counted
 from musictx.files import printable
 from musictx.music.score import DRUMS, Score
 
@@ -42,7 +42,7 @@ class CorpusIndex:
         self.text = np.concatenate([*text, np.zeros(STRIDE, np.uint8)])  # (notes + 16,)
         self.onset_s = np.concatenate([np.zeros(0), *(onset_s for _, onset_s in lines)])  # (notes,)
         if not self.text.any():
-            what = f"{len(lines)} training pieces without two notes in a row"
+            what = f"{counted(len(lines), 'training piece')} without two notes in a row"
             raise UserError(what, "give pieces with music in them")
         self.order = suffix_order(self.text[:-STRIDE])  # (notes,) positions, sorted by the text that follows
 

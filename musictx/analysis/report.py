@@ -14,6 +14,7 @@ from musictx.analysis.likelihood import Evaluation
 from musictx.analysis.motif import RetentionCurve
 from musictx.analysis.seed_gain import SeedGain
 from musictx.data.store import Store
+from musictx.errors import counted
 from musictx.files import replacing
 from musictx.music.score import Score
 from musictx.viz.curves import plot_curves, plot_intervals
@@ -204,9 +205,9 @@ def write_report(
         pictures.append((GAIN, "The seed's worth on the true continuation"))
     inputs = "; or of ".join(dict.fromkeys(row.nll.inputs for row in models if row.nll))
     text = [
-        f"# {len(models)} models on {store.manifest.corpus.name}",
+        f"# {counted(len(models), 'model')} on {store.manifest.corpus.name}",
         f"{config.split} split, likelihood of {inputs}; continuations of the first {held_out.seed_s:g} s of "
-        f"{len(held_out.seeds)} pieces by {held_out.length_s:g} s, random seed {config.random_seed}.",
+        f"{counted(len(held_out.seeds), 'piece')} by {held_out.length_s:g} s, random seed {config.random_seed}.",
         table(rows),
         *{f"Motif retention could not be measured: {r.memory.unmeasured}" for r in rows if r.memory.unmeasured},
         *(f"{r.name}: {r.knows.unmeasured}" for r in rows if r.knows.unmeasured),

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from musictx.analysis.bootstrap import interval
-from musictx.errors import UserError
+from musictx.errors import UserError, counted
 from musictx.model.steps import newest
 from musictx.tokenizers import Ids, Tokenizer
 from musictx.waiting import estimated
@@ -48,7 +48,8 @@ def places(
         if cuts[-1] <= len(ids) and cuts[0] > max(END_TOKENS, period):
             places.append(Place(ids[: cuts[-1]], cuts))
     if len(places) < 2:
-        what = f"{len(places)} pieces are long enough for a seed of {seed_s:g} s and {parts * part_s:g} s after it"
+        found = counted(len(places), "piece is", "pieces are")
+        what = f"{found} long enough for a seed of {seed_s:g} s and {parts * part_s:g} s after it"
         raise UserError(what, "give shorter times")
     return places
 
@@ -65,7 +66,7 @@ def seed_gain(model: Any, tokenizer: Tokenizer, places: list[Place], part_s: flo
     """The seed gain of one model. Raises ConfigError without positions for so many tokens."""
     period, bos = max(model.cycle, tokenizer.group), np.array([tokenizer.vocab.bos])
     gains, counts = [], []  # of each place: nats that the seed saves in each part, and the part's tokens
-    for ids, cuts in estimated(places, f"seed gain at {len(places)} places", lambda place: len(place.ids)):
+    for ids, cuts in estimated(places, f"seed gain at {counted(len(places), 'place')}", lambda place: len(place.ids)):
         seed, rest = ids[: cuts[0]], ids[cuts[0] :]
         end = seed[newest(len(seed), END_TOKENS, period) :]
         gain = log_p_of_last(model, np.concatenate([bos, ids]), len(rest), device)

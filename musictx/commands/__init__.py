@@ -9,7 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from musictx.errors import ConfigError, UserError
+from musictx.errors import ConfigError, UserError, counted
 from musictx.files import printable
 from musictx.terminal import encodable, say
 
@@ -97,5 +97,5 @@ def write_beside(pieces: "Sequence[Music]", files: "Targets", what: str) -> list
 def check_written(errors: list[UserError]) -> None:
     """Raises UserError for scores that cannot be written."""
     if errors:
-        others = f"; and {len(errors) - 1} others" if len(errors) > 1 else ""
+        others = f"; and {counted(len(errors) - 1, 'other')}" if len(errors) > 1 else ""
         raise UserError(f"not written: {errors[0].what}{others}", errors[0].hint)

@@ -10,7 +10,7 @@ from musictx.commands import check_written, read_chords, write_beside
 from musictx.config.command import Command
 from musictx.config.fields import setting_keys
 from musictx.config.train import AttentionConfig
-from musictx.errors import with_keys
+from musictx.errors import counted, with_keys
 from musictx.files import only_new
 from musictx.generate.accompanying import Accompanied, accompany_melody, check_request
 from musictx.generate.choose_bundle import name_accompanist
@@ -148,8 +148,8 @@ def write(pieces: Sequence[Accompanied | ScoreMusic], files: Targets, alone: boo
     for path, music in zip(files.midi, pieces, strict=True):
         lacks = music.write(path, alone=alone, pedal=pedal)
         is_melody = isinstance(music, Accompanied) and not music.rewrite and len(music.melody_voices) == 1
-        given = "notes of the melody" if is_melody else "given notes"
-        notes = f"{len(music.given_notes)} {given}, unchanged, {len(music.new_notes)} new ones"
+        given = ("note of the melody", "notes of the melody") if is_melody else ("given note",)
+        notes = f"{counted(len(music.given_notes), *given)}, unchanged, {counted(len(music.new_notes), 'new one')}"
         became = f" ({music.became})" if music.became else ""
         stopped = f"; stopped before the end: {music.stopped}" if music.stopped else ""
         say(f"{path}: {notes}{became}, {-music.mean_log_p:.3f} nats a token{stopped}")

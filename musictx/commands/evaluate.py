@@ -14,6 +14,7 @@ from musictx.config.app import settings
 from musictx.config.command import Command
 from musictx.config.train import AttentionConfig, DataConfig
 from musictx.data.store import Store
+from musictx.errors import counted
 from musictx.files import check_new, only_new, write_json
 from musictx.generate.open_bundle import chosen_weights
 from musictx.generate.open_player import check_device
@@ -85,7 +86,7 @@ def run(config: EvaluateConfig) -> Evaluation:
     how += f", given {given}" if (given := getattr(objective, "given", None)) else ""
     is_one = figures.pieces == 1  # which has no interval
     pieces = "1 piece" if is_one else f"{figures.pieces} pieces"
-    say(f"{config.split} split of {store.path}: {pieces}, {figures.tokens:,} tokens, {how}, {kind}")
+    say(f"{config.split} split of {store.path}: {pieces}, {counted(figures.tokens, 'token')}, {how}, {kind}")
     say("negative log-likelihood, nats per token")
     say(f"  uniform  {figures.uniform:.4f}")
     say(f"  unigram  {figures.unigram:.4f}")

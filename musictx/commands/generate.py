@@ -13,7 +13,7 @@ from musictx.commands.generate_settings import GenerateConfig, continue_request,
 from musictx.config.command import Command
 from musictx.config.fields import setting_keys
 from musictx.data.store import Store
-from musictx.errors import ConfigError, UserError, with_keys
+from musictx.errors import ConfigError, UserError, counted, with_keys
 from musictx.files import only_new, stem_of
 from musictx.generate.choose_bundle import check_licence, name_bundle
 from musictx.generate.continuing import Beginning, continue_all, is_interrupted, read_beginning, refuse_part
@@ -244,7 +244,7 @@ def write(
             new = f"{music.is_new.sum()} of them new, from {music.new_from_s:.2f} to {music.new_to_s:.2f} s"
         became = f" ({music.became})" if music.became else ""
         whole = read_tracks(path.read_bytes(), path).merge(drums=True)  # with the parts that the model does not hear
-        say(f"{path}: {len(whole)} notes, {new}{became}")
+        say(f"{path}: {counted(len(whole), 'note')}, {new}{became}")
         say(*(f"{path}: {remark}" for remark in (lacks, music.beat, origin) if remark))
     renamed = [replace(m, name=path.stem) for path, m in zip(files.midi, pieces, strict=False)]
     title = "the seed and its continuations" if pieces and pieces[0].is_new is None else "what is kept and what is new"

@@ -13,7 +13,7 @@ from omegaconf import MISSING
 
 from musictx.commands import check_within
 from musictx.config.command import Command
-from musictx.errors import ConfigError, UserError
+from musictx.errors import ConfigError, UserError, counted
 from musictx.files import check_new, check_suffix, only_new
 from musictx.generate.choose_bundle import name_bundle
 from musictx.generate.open_player import check_device, open_playing
@@ -191,7 +191,7 @@ def save(recording: Recording, files: list[Path]) -> None:
     own, replies = recording.notes
     for path in files if own else []:
         recording.write(path)
-        say(f"{path}: {recording.duration_s:.2f} s, {own} notes of the player, {replies} of the replies")
+        say(f"{path}: {recording.duration_s:.2f} s, {counted(own, 'note')} of the player, {replies} of the replies")
     if not own:
         say("nothing was played, nothing is recorded")
 

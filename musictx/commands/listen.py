@@ -10,7 +10,7 @@ from omegaconf import MISSING
 from musictx.analysis.continuations import beginnings, continue_beginnings
 from musictx.commands import check_within
 from musictx.config.command import Command
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, counted
 from musictx.files import check_new, check_suffix, only_new, replacing
 from musictx.generate.open_bundle import COMPOSER, common_store, find_bundles, name_bundles, open_bundle
 from musictx.generate.open_player import check_device
@@ -80,7 +80,7 @@ def listen(config: ListenConfig) -> None:
             TorchPlayer(for_steps(opened.model), device), opened.tokenizer, held_out, request, own=own
         )
         music[name] = continued.scores
-        say(f"{name}: {len(continued.scores)} continuations, {continued.tokens_per_s:.0f} tokens/s")
+        say(f"{name}: {counted(len(continued.scores), 'continuation')}, {continued.tokens_per_s:.0f} tokens/s")
     corpus = store.manifest.corpus
     about = f"{config.split} split of {corpus.name}, seeds of {held_out.seed_s:.4g} s; {drawn_with(config, suited)}."
     order = orders(list(music), config.pieces, config.random_seed)
@@ -88,7 +88,8 @@ def listen(config: ListenConfig) -> None:
     page = listening_sheet(rows, COMPOSER, about, f"Music: {corpus.name}, {corpus.licence}.")
     with replacing(out) as partial:
         partial.write_text(page, encoding="utf-8")
-    what = f"{config.pieces} pieces with {len(music)} continuations each, {out.stat().st_size / 1e6:.1f} MB"
+    each, size = counted(len(music), "continuation"), f"{out.stat().st_size / 1e6:.1f} MB"
+    what = f"{counted(config.pieces, 'piece')} with {each} each, {size}"
     say(f"{out}: {what}; open it in a browser, the key is at its end")
 
 

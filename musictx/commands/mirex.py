@@ -6,7 +6,7 @@ from pathlib import Path
 from omegaconf import MISSING
 
 from musictx.config.command import Command
-from musictx.errors import BundleError, ConfigError, UserError
+from musictx.errors import BundleError, ConfigError, UserError, counted
 from musictx.files import check_new, check_suffix, only_new, replacing
 from musictx.generate.open_player import check_device, open_playing
 from musictx.generate.requests import Request, Sampling
@@ -64,7 +64,7 @@ def mirex(config: MirexConfig) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as partial:
             partial.write_text(generation(notes), encoding="utf-8")
-        say(f"{path}: {len(notes)} notes in {NEW_BARS} bars")
+        say(f"{path}: {counted(len(notes), 'note')} in {NEW_BARS} bars")
 
 
 COMMAND = Command("mirex", only_new(mirex), MirexConfig, {"sampler": "auto"}, main="files")

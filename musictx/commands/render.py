@@ -8,6 +8,7 @@ from omegaconf import MISSING
 
 from musictx.commands import check_within
 from musictx.config.command import Command
+from musictx.errors import counted
 from musictx.files import check_new, check_suffix, only_new, replacing
 from musictx.model.packaged import seed_path
 from musictx.music.beat_grid import bars_of
@@ -62,7 +63,7 @@ def render(config: RenderConfig) -> None:
             partial.write_bytes(whole(data, source))
     else:
         draw(score, tracks.meter(), config)
-    say(f"{out}: {len(score)} notes, {score.duration_s:.2f} s")
+    say(f"{out}: {counted(len(score), 'note')}, {score.duration_s:.2f} s")
 
 
 def draw(score: Score, meter: Meter, config: RenderConfig) -> None:

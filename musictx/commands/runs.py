@@ -6,7 +6,7 @@ from typing import Any
 
 from musictx.commands import print_table
 from musictx.config.command import Command
-from musictx.errors import UserError, as_word
+from musictx.errors import UserError, as_word, counted
 from musictx.files import check_new, check_suffix, only_new
 from musictx.setting import setting
 from musictx.terminal import say
@@ -82,7 +82,7 @@ def show(config: RunsConfig) -> None:
         if not curves:
             raise UserError(f"{config.folder} has no validation to draw", "train for longer, or give another folder=")
         plot_runs(curves, picture, "validation NLL, nats")
-        say(f"{picture}: {len(curves)} runs")
+        say(f"{picture}: {counted(len(curves), 'run')}")
 
 
 def validations(run: Run) -> tuple[list[int], list[float], list[float]]:

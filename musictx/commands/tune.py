@@ -21,7 +21,7 @@ from musictx.config.train import TokenizerConfig, TrainConfig
 from musictx.data.corpora.folder import OTHER, prepare_folder, prepare_scores
 from musictx.data.prepare import assign_splits, print_summary
 from musictx.data.store import Piece, Split, Store
-from musictx.errors import ConfigError, StoreError
+from musictx.errors import ConfigError, StoreError, counted
 from musictx.files import check_new, printable, replacing, write_json
 from musictx.generate.open_bundle import Opened, open_bundle
 from musictx.generate.open_player import check_device
@@ -202,7 +202,7 @@ def train_config(config: TuneConfig, before: Opened, store: Store) -> TrainConfi
 def show_gain(result: Gain, config: TuneConfig, test: Split) -> None:
     """Prints the gain, and `better` only where this is sure."""
     names, d = ", ".join(printable(Path(name).stem) for name in test.names), result.difference
-    passages = f"{result.passages} passages of {PASSAGE} tokens, nats a token"
+    passages = f"{counted(result.passages, 'passage')} of {PASSAGE} tokens, nats a token"
     say(f"held-out pieces, which no step has seen: {names}; {passages}")
     say(f"  {config.bundle:<12} {result.before:.3f}")
     change = f"difference {d.mean:+.3f}, 95 % of resamples {d.low:+.3f} to {d.high:+.3f}"
@@ -212,7 +212,8 @@ def show_gain(result: Gain, config: TuneConfig, test: Split) -> None:
     elif d.low > 0:
         say("worse: your pieces may differ too much from each other; more of them would help")
     elif result.passages < FEWEST:
-        say(f"not surely better: {result.passages} passages are too few, {FEWEST} are the least; give longer pieces")
+        few = counted(result.passages, "passage is", "passages are")
+        say(f"not surely better: {few} too few, {FEWEST} are the least; give longer pieces")
     else:
         say("not surely better: the interval reaches 0, or one of the pieces is no better; more pieces would help")
 

@@ -11,7 +11,7 @@ from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import Dataset
 
 from musictx.data.store import Split
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, counted
 from musictx.objectives import Example, Objective
 from musictx.tokenizers import Ids, Tokenizer
 
@@ -131,7 +131,8 @@ class CarriedWindows(Dataset[Window]):
         self.crops, self.batch_size = crops, batch_size
         windows = sum(self._windows(len(piece)) for piece in crops.split)
         if windows < batch_size:
-            why = f"the training pieces make {windows} windows of length={crops.length}, and each row needs one"
+            there = f"{counted(windows, 'window')} of length={crops.length}"
+            why = f"the training pieces make {there}, and each row needs one"
             raise ConfigError("batch_size", got=batch_size, why=why, hint="lower one of them")
         self.steps = -(-windows // batch_size)
         self.epoch = lru_cache(maxsize=1)(self._epoch)  # (number of the piece, number of its window) of an epoch

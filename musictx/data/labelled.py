@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from musictx.data.similar import Signature, group, signature
 from musictx.data.source import Item
-from musictx.errors import MidiError, UserError
+from musictx.errors import MidiError, UserError, counted
 from musictx.music.score import Score
 from musictx.terminal import say
 
@@ -40,7 +40,7 @@ def check_labels(path: str, of_files: Sequence[str], labels: list[str] | None = 
         raise UserError(f"{path} has {content}", "give a folder with at least two folders, one for each label")
     for label in labels:
         if (n := of_files.count(label)) < FEWEST:
-            what = f"{path}: label {label} has {n} file{'s' * (n != 1)}{music}"
+            what = f"{path}: label {label} has {counted(n, 'file')}{music}"
             raise UserError(what, f"give at least {FEWEST} of each label, better 20")
     return labels
 

@@ -19,7 +19,7 @@ from musictx.data.recipe import Encode, Recipe, check_filters, check_select, enc
 from musictx.data.similar import group
 from musictx.data.source import Item
 from musictx.data.store import COUNTED, SPLITS, Corpus, Manifest, Piece, check_target, write_store
-from musictx.errors import ConfigError, StoreError
+from musictx.errors import ConfigError, StoreError, counted
 from musictx.terminal import say
 from musictx.tokenizers import Ids, Tokenizer, build_tokenizer
 from musictx.tokenizers.miditok import KINDS
@@ -70,7 +70,7 @@ def prepare(
         pieces, dropped = encode_all(items, encode, journal, config)
         if not pieces:
             journal.close()
-            raise StoreError(f"none of the {len(items)} files could be used; {dropped[0][0]}: {dropped[0][1]}")
+            raise StoreError(f"of {counted(len(items), 'file')} none could be used; {dropped[0][0]}: {dropped[0][1]}")
         manifest = finish(pieces, sorted([*dropped, *unread]), tokenizer, corpus, assign, config)
         journal.close()
     return manifest
@@ -144,10 +144,11 @@ def print_summary(out: Path, manifest: Manifest) -> None:
     say(f"{out}: {manifest.corpus.name}, tokenizer {manifest.tokenizer}, licence {manifest.corpus.licence}")
     for name, info in manifest.splits.items():
         hours = info.seconds / 3600
-        say(f"  {name:<10} {len(info.pieces):>9,} pieces {info.tokens:>13,} tokens {hours:>9,.2f} hours")
+        pieces, tokens = counted(len(info.pieces), "piece"), counted(info.tokens, "token")
+        say(f"  {name:<10} {pieces:>16} {tokens:>20} {hours:>9,.2f} hours")
     if not COUNTED.keys() <= extra.keys():
         return
-    say(f"{extra['files']:,} files in, {extra['kept']:,} kept, {len(manifest.dropped):,} left out")
+    say(f"{counted(extra['files'], 'file')} in, {extra['kept']:,} kept, {len(manifest.dropped):,} left out")
     reasons = list(extra["dropped_by_reason"].items())
     for reason, count in reasons[:12]:
         say(f"  {count:>6,}  {reason}")
@@ -155,8 +156,9 @@ def print_summary(out: Path, manifest: Manifest) -> None:
         say(f"  each file with its reason: {out / 'manifest.json'}")
     if groups := extra["near_duplicates"]:
         across = extra["near_duplicates_across_splits"]
-        place = f"{across} groups span several official splits" if across else "each within one split"
-        say(f"{sum(map(len, groups)):,} pieces are near-duplicates in {len(groups):,} groups, {place}")
+        spans = counted(across, "group spans", "groups span")
+        place = f"{spans} several official splits" if across else "each within one split"
+        say(f"{sum(map(len, groups)):,} pieces are near-duplicates in {counted(len(groups), 'group')}, {place}")
 
 
 def content_key(ids: Ids, tokenizer: Tokenizer) -> str:
@@ -186,7 +188,7 @@ def assign_splits(keys: Sequence[str], validation_fraction: float, test_fraction
     n_validation, n_test = (max(round(f * len(groups)), 1) if f else 0 for f in (validation_fraction, test_fraction))
     if (held_out := n_validation + n_test) >= len(groups):
         raise StoreError(
-            f"{len(groups)} different pieces cannot fill the splits, {held_out} would go to validation and "
+            f"{counted(len(groups), 'different piece')} cannot fill the splits, {held_out} would go to validation and "
             "test, and none to training",
             f"give more files, or less than validation_fraction={validation_fraction} test_fraction={test_fraction}",
         )

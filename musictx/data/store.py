@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from musictx.data.similar import Signature
-from musictx.errors import ConfigError, StoreError
+from musictx.errors import ConfigError, StoreError, counted
 from musictx.files import all_printable, fits, real_path
 from musictx.tokenizers import Ids, Tokenizer, build_tokenizer
 
@@ -220,7 +220,7 @@ class Store:
         except Exception as error:  # numpy raises many types for damage
             raise StoreError(f"{self.path}: the {name} split is damaged ({error})", AGAIN) from None
         if len(offsets) != len(info.pieces) + 1 or offsets[-1] != len(ids) or len(ids) != info.tokens:
-            what = f"the {name} split has {len(ids)} tokens where the manifest says {info.tokens}"
+            what = f"the {name} split has {counted(len(ids), 'token')} where the manifest says {info.tokens}"
             raise StoreError(f"{self.path}: {what}", AGAIN)
         return Split(ids, offsets, info.pieces, info.unfinished)
 
@@ -264,4 +264,4 @@ def verify_split(store: Store, name: str) -> str:
         piece = int(np.searchsorted(split.offsets, places[0], side="right")) - 1
         what = f"has id {split.ids[places[0]]} in {split.names[piece]}, where music has ids below {most}"
         raise StoreError(f"{store.path}: the {name} split {what}", AGAIN)
-    return f"{name}: {len(split):,} pieces, {len(split.ids):,} ids"
+    return f"{name}: {counted(len(split), 'piece')}, {counted(len(split.ids), 'id')}"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import ConfigError, TokenError, UserError
+from musictx.errors import ConfigError, TokenError, UserError, counted
 from musictx.generate.batch import Batch, Progress, Take
 from musictx.generate.character import Character, bounds_of, can_hold
 from musictx.generate.chords import line_after
@@ -119,7 +119,7 @@ class Drawing:
     def draw_all(self) -> None:
         """Draws to the end, and prints its progress where it takes long."""
         n = len(self.variations)
-        waiting = Waiting(f"drawing {n} piece{'s' * (n != 1)} of new music", n)
+        waiting = Waiting(f"drawing {counted(n, 'piece')} of new music", n)
         for _ in self:
             waiting.reach(len(self.takes) + (len(self.rows) * self.batch.share if self.batch else 0.0))
 

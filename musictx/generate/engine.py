@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import UserError, is_out_of_memory
+from musictx.errors import UserError, counted, is_out_of_memory
 from musictx.generate.character import Character
 from musictx.generate.filters import NanError, draw, guide, log_softmax
 from musictx.generate.requests import Sampling
@@ -228,7 +228,7 @@ def enough_memory(rows: int, otherwise: str, each: int = 1) -> Iterator[None]:
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        what, advice = f"{rows} rows drawn together", f"give rows_at_once={rows // 2}"
+        what, advice = f"{counted(rows, 'row')} drawn together", f"give rows_at_once={rows // 2}"
         if rows <= each > 1:
             advice = "give control.particles=1"
         elif rows == 1:

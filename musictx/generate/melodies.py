@@ -172,7 +172,7 @@ def lines_of(tracks: Tracks, names: str, path: Path, meter: Meter) -> tuple[list
         parts.sort(key=lambda part: -float(part.score.pitch.mean()))
         return [part.score for part in parts], [part.part for part in parts]
     if len(names) < N_VOICES:
-        what = f"{path}: {len(parts)} tracks with notes, and {len(names)} voices are asked for, {names}"
+        what = f"{path}: {counted(len(parts), 'track')} with notes, and {len(names)} voices are asked for, {names}"
         if len(parts) == len(names):
             (k, at_s), *_ = chords
             what = f"{path}: track {k} of its {len(parts)} with notes has chords, the first {meter.place(at_s)}"
@@ -283,7 +283,7 @@ def heard_at(
             )
     if not asked or not isinstance(request.transpose, str):
         return asked, []
-    far = f"{abs(asked)} semitone{'s' * (abs(asked) > 1)} {'higher' if asked > 0 else 'lower'}"
+    far = f"{counted(abs(asked), 'semitone')} {'higher' if asked > 0 else 'lower'}"
     return asked, [f"{source}: the model hears it {far}, where voices sing it"]
 
 

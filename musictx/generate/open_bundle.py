@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from musictx.data.store import Store
-from musictx.errors import BundleError, ConfigError
+from musictx.errors import BundleError, ConfigError, counted
 from musictx.generate.draw import OF_SCORES
 from musictx.generate.open_player import check_task, tokenizer_of
 from musictx.model.build import Model, can, describe_model, inputs_of, kind_of
@@ -112,7 +112,7 @@ def name_bundles(bundles: Sequence[Path], names: Sequence[str] | None, setting: 
     composer's."""
     names = names or [p.parent.name if p.name == "model.safetensors" else p.stem for p in bundles]
     if len(names) != len(bundles) or len({*names, COMPOSER}) != len(names) + 1:
-        why = f"{setting}= has {len(bundles)} bundles"
+        why = f"{setting}= has {counted(len(bundles), 'bundle')}"
         raise ConfigError("names", got=list(names), why=why, allowed="each bundle another name")
     return list(names)
 

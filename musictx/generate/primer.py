@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import ConfigError, UserError
+from musictx.errors import ConfigError, UserError, counted
 from musictx.model.steps import newest
 from musictx.music.beat_grid import BeatGrid, find_grid, grid_by_name
 from musictx.music.ending import ending_s
@@ -77,7 +77,7 @@ class Part:
     def beyond(self, bars: int, end_s: float) -> list[str]:
         """A remark on music that has less than this part."""
         if self.bars is not None and self.bars > bars:
-            return [f"it has {bars} bar{'s' * (bars != 1)}, fewer than seed_bars={self.bars}"]
+            return [f"it has {counted(bars, 'bar')}, fewer than seed_bars={self.bars}"]
         if self.seconds is not None and self.seconds > end_s + ROUNDED_S:
             return [f"it ends at {end_s:.2f} s, before seed_seconds={self.seconds:g}"]
         return []

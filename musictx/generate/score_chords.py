@@ -7,7 +7,7 @@ from math import gcd
 
 import numpy as np
 
-from musictx.errors import ConfigError
+from musictx.errors import ConfigError, counted
 from musictx.generate.tune_chords import chords_of_tune
 from musictx.music.harmony import MOST_CHORDS, NO_CHORD, chord_on, chords_by_bar
 from musictx.music.notation.chord_symbols import NO_CHORD as KIND_OF_NO_CHORD
@@ -42,7 +42,7 @@ def chords_between(notation: Notation, lines: Sequence[int], asked: str = "seed"
     spans = [*pairwise(lines)]
     allowed = f"the chords of at most {MOST_CHORDS} bars, as in 'C | Am'"
     if len(spans) > MOST_CHORDS:
-        why = f"they are found in {len(spans)} bars"
+        why = f"they are found in {counted(len(spans), 'bar')}"
         raise ConfigError("chords", got=asked, why=why, allowed=allowed)
     end = lines[-1] if lines else 0
     notes = sorted(note for part in notation.parts for note in part.notes if note.onset < end)

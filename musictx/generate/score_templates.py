@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import ConfigError, UserError
+from musictx.errors import ConfigError, UserError, counted
 from musictx.generate.control import Control
 from musictx.generate.primer import Part as Region
 from musictx.generate.primer import check_bars
@@ -106,7 +106,7 @@ def continued(seed: ScoreSeed, part: Region, length: Length) -> tuple[ScoreSeed,
     if count > most:
         most_s = int(most * bar.full / _units_a_second(old))
         name, got, allowed = ("bars", count, most) if length.seconds is None else ("seconds", length.seconds, most_s)
-        why = f"{count} new bars for {len(seed.used)} part{'s' * (len(seed.used) != 1)}"
+        why = f"{counted(count, 'new bar')} for {counted(len(seed.used), 'part')}"
         hint = "then go on with the result"
         raise ConfigError(f"Length.{name}", got=got, why=why, allowed=f"at most {allowed}", hint=hint).of(seed.file)
     template = more_bars(old, seed.slots, count, is_whole, closing)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from musictx.config.train import TrainConfig
-from musictx.errors import UserError
+from musictx.errors import UserError, counted
 from musictx.model.build import KINDS
 from musictx.training.module import LanguageModelTraining
 
@@ -68,4 +68,4 @@ def less_memory(config: TrainConfig, validating: bool) -> TrainingError:
         hint = "give checkpoint_activations=true"
     else:
         hint = f"give length={data.length // 2}"
-    return TrainingError(f"out of memory, with {batch} windows of {data.length} ids at once", hint)
+    return TrainingError(f"out of memory, with {counted(batch, 'window')} of {data.length} ids at once", hint)

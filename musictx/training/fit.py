@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from musictx.config.train import TrainConfig
 from musictx.data.datamodule import MusicData
 from musictx.data.store import Store
-from musictx.errors import ConfigError, UserError, is_out_of_memory
+from musictx.errors import ConfigError, UserError, counted, is_out_of_memory
 from musictx.generate.draw import OF_SCORES
 from musictx.model.build import Model, build_model, describe_model, memory_of, meta_model, model_config
 from musictx.model.bundle import load_bundle, save_bundle
@@ -142,7 +142,7 @@ def _run(
         if epochs is not None and steps != -1:
             total = config.trainer.total_steps(data.batches_per_epoch)
             first = f"steps={steps}" if total == steps else f"epochs={epochs}"
-            say(f"of two limits, trainer.max_{first} ends the training, after {total:,} steps")
+            say(f"of two limits, trainer.max_{first} ends the training, after {counted(total, 'step')}")
         if every is not None and not samples:
             why = OF_SCORES if continues else f"a model of objective={config.objective} cannot continue music"
             say(f"trainer.sample_every={every}: no samples, since {why}")

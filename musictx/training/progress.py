@@ -10,6 +10,7 @@ import torch
 from lightning.pytorch.callbacks import RichProgressBar
 from rich.console import Console
 
+from musictx.errors import counted
 from musictx.system import peak_gib
 from musictx.terminal import say
 from musictx.training.module import LanguageModelTraining
@@ -57,7 +58,7 @@ class Lines(ProgressDisplay):
         super().on_train_start(trainer, pl_module)
         assert isinstance(pl_module, LanguageModelTraining)
         steps = pl_module.total_steps()
-        self.waiting = Waiting(f"training, {steps:,} steps", steps, trainer.global_step)
+        self.waiting = Waiting(f"training, {counted(steps, 'step')}", steps, trainer.global_step)
 
     def on_train_batch_end(
         self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int

@@ -17,6 +17,7 @@ import numpy as np
 import soundfile
 from numpy.typing import NDArray
 
+from musictx.errors import counted
 from musictx.music.score import Score
 from musictx.viz.sound import PEAK, RATE, Audio, open_font, render
 from musictx.waiting import estimated
@@ -154,7 +155,7 @@ def make_trials(
 ) -> list[Trial]:
     """The sound of each seed and of its continuations by each source, in the `order` of the sources."""
     trials = []
-    for i, sources in estimated(list(enumerate(order)), f"sound of {len(seeds)} pieces"):
+    for i, sources in estimated(list(enumerate(order)), f"sound of {counted(len(seeds), 'piece')}"):
         sounds = [excerpt(seeds[i], seed_s, soundfont)]
         sounds += [excerpt(from_first_note(continuations[name][i]), length_s, soundfont) for name in sources]
         first, *others = map(mp3, match_loudness(sounds))

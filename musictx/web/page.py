@@ -9,7 +9,7 @@ from typing import Any
 
 import gradio as gr
 
-from musictx.errors import UserError
+from musictx.errors import UserError, counted
 from musictx.generate.primer import Part
 from musictx.generate.requests import Continue, Fill, Length
 from musictx.tokenizers.rules import AUTO
@@ -262,7 +262,7 @@ class Page:
         ready = (self.controls.primer, self.controls.go, self.controls.accompany, self.undo)
         updates |= {part: gr.update(interactive=now is not None) for part in ready}
         if now:
-            about = f"{now.name}: {len(now.score)} notes, {now.score.duration_s:.1f} s. {now.music.note}"
+            about = f"{now.name}: {counted(len(now.score), 'note')}, {now.score.duration_s:.1f} s. {now.music.note}"
             updates[self.status] = status_line(about)
         if now and (new or not now.is_continuation):
             start = Step(now.to_continue)

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from musictx.config.web import Limits
-from musictx.errors import UserError
+from musictx.errors import UserError, counted
 from musictx.generate.accompanying import Accompanied
 from musictx.generate.choose_bundle import choose_bundle, score_unless
 from musictx.generate.continuation import Continuation
@@ -110,7 +110,7 @@ class Studio:
         takes, note = harmonise(music, request, self.harmoniser, turn)
         if turn.ending():
             raise UserError(ENDS)
-        count = "1 accompaniment" if len(takes) == 1 else f"{len(takes)} accompaniments"
+        count = counted(len(takes), "accompaniment")
         what = f"{count} of {music.name}, in {turn.took_s:.1f} s. {note}"
         return session.push(Step(music, takes)), f"{what} Click a voice to see what it heard of the melody.".strip()
 

@@ -149,7 +149,7 @@ AGAIN = {"rewrite": "A", "from_bar": 2, "to_bar": 2}
 @pytest.mark.parametrize(
     ("file", "asked", "said"),
     [
-        ("bass.mid", {"voices": "SB"}, "bass.mid: 1 tracks .* SB: "),
+        ("bass.mid", {"voices": "SB"}, "bass.mid: 1 track with .* SB: "),
         ("bass.mid", {"transpose": 0}, "bass.mid: .*, the first in bar 1, .* 60 … 81: "),
         ("falls.mid", {"transpose": 0}, r"falls.mid: notes of pitch 59 \(1 of 3\), the first in bar 2, .* 60 … 81: "),
         ("bass.mid", {"voices": "XY"}, "voices="),

@@ -119,7 +119,7 @@ def test_the_key_says_which_models_have_settings_of_their_bundles():
         (["pieces=9"], "in the train split last for seed_seconds=2, length_seconds=1 and 3 s more:"),
         (["length_seconds=0"], "length_seconds=0.0: give more than 0 and at most 86400"),
         (["seed_seconds=nan"], "seed_seconds=nan: give more than 0"),
-        (["names=[a,b]"], "names=[a,b]: bundles= has 1 bundles"),
+        (["names=[a,b]"], "names=[a,b]: bundles= has 1 bundle:"),
         (["soundfont=none.sf2"], "soundfont=none.sf2: no such file: give a .sf2 file"),
         (["out=a.pdf"], "out=a.pdf: "),
         (["out=there.html"], "there.html exists already: give another out= or overwrite=true"),

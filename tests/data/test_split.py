@@ -1,9 +1,12 @@
 from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from musictx.data.prepare import assign_splits, content_key
+from musictx.data.prepare import assign_splits, content_key, print_summary
 from musictx.errors import StoreError
 from musictx.tokenizers.chorale import ChoraleTokenizer
 
@@ -33,3 +36,19 @@ def test_a_transposed_copy_has_the_same_content():
     assert content_key(ids, tok) == content_key(tok.transpose(ids, 3), tok)
     other = tok.encode_grid(np.array([[72, 67, 64, 48], [75, -1, 64, 48]], np.int16))
     assert content_key(ids, tok) != content_key(other, tok)
+
+
+def test_one_of_a_kind_is_one_in_the_summary(capsys):
+    extra = {"files": 1, "kept": 1, "dropped_by_reason": {}, "near_duplicates": [[0, 1]]}
+    manifest: Any = SimpleNamespace(
+        corpus=SimpleNamespace(name="mine", licence="mine"),
+        tokenizer="chorale",
+        splits={"train": SimpleNamespace(pieces=["a"], tokens=1200, seconds=60)},
+        dropped=[],
+        extra=extra | {"near_duplicates_across_splits": 1},
+    )
+    print_summary(Path("st"), manifest)
+    _, split, files, groups = capsys.readouterr().out.splitlines()
+    assert split.split() == ["train", "1", "piece", "1,200", "tokens", "0.02", "hours"]
+    assert files == "1 file in, 1 kept, 0 left out"
+    assert groups == "2 pieces are near-duplicates in 1 group, 1 group spans several official splits"

@@ -100,7 +100,7 @@ def test_voices_of_one_spine_have_all_their_notes(voices):
 
 
 def test_spines_that_do_not_fit_are_refused():
-    with pytest.raises(MidiError, match="line 3 has 1 spines in place of 2"):
+    with pytest.raises(MidiError, match="line 3 has 1 spine in place of 2"):
         read("**kern **kern", "4C 4D", "4E")
     for note in ("0" * 100_000 + "c", "4d" + "." * 100_000):
         with pytest.raises(MidiError, match="line 2 has a note of too many signs"):

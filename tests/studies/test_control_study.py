@@ -107,7 +107,7 @@ def test_the_study_on_a_tiny_model(world, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(control, "drawn", lambda *_: pytest.fail("what is there is not drawn again"))
     trial(control, *words, "--pieces", 2)
     assert json.loads((tmp_path / "c/validation.json").read_text()) == found
-    with pytest.raises(UserError, match="1 pieces are long enough"):
+    with pytest.raises(UserError, match="1 piece is long enough"):
         trial(control, *words, "--pieces", 1)
 
 

@@ -130,7 +130,7 @@ def test_of_music_to_begin_with(page, tmp_path):
     refuses(page, "nothing was played")
     play(page, 67)
     button(page, "Take it").click()
-    says(page, "played: 1 notes")
+    says(page, "played: 1 note,")
     for name in ("Beethoven: Für Elise", HYMN):
         begin(page, name)
         says(page, "elise" if name != HYMN else "Old Hundredth: ")

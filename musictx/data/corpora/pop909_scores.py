@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import MidiError
+from musictx.errors import MidiError, counted
 from musictx.music.notation.notation import Losses, Notation
 from musictx.music.notation.parts import Bar, Key, Note, Part, Tempo
 from musictx.music.raw import read_raw
@@ -54,7 +54,7 @@ def read_played(midi: bytes, beats: str, keys: str, source: object = "") -> tupl
     except ValueError:
         raise MidiError(source, "its beats are no table of a time and two flags") from None
     if len(table) < 2:
-        raise MidiError(source, f"{len(table)} beats, and at least 2 are read")
+        raise MidiError(source, f"{counted(len(table), 'beat')}, and at least 2 are read")
     beat = TempoMap(raw).ticks_at(table[:, 0]) / raw.ticks_per_quarter
     if (abs(beat - beat[0] - np.arange(len(beat))) > NEAR_BEAT).any():
         raise MidiError(source, "its beats are not a quarter apart")

@@ -11,7 +11,7 @@ from musictx.data.parallel.sandbox import FileLimits, Readers, say_missing_limit
 from musictx.data.recipe import Encode, Encoded
 from musictx.data.source import Item
 from musictx.data.store import Piece
-from musictx.errors import ConfigError, MidiError
+from musictx.errors import ConfigError, MidiError, counted
 from musictx.terminal import say
 from musictx.threads import usable_cores
 from musictx.waiting import Waiting
@@ -35,7 +35,7 @@ def encode_all(
         workers = min(cores(config.workers), len(missing))
         pool, ended, readers = ThreadPool(workers), Event(), Readers()
         try:
-            waiting = Waiting(f"reading {len(items)} files", len(items), done, starts=workers)
+            waiting = Waiting(f"reading {counted(len(items), 'file')}", len(items), done, starts=workers)
             read = partial(_read, encode, readers, config)
             for chunk, results in pool.imap_unordered(partial(_read_all, read, ended, waiting), missing):
                 journal.write(chunk, results)

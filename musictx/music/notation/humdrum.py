@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from musictx.errors import counted
 from musictx.music.harmony import key_sharps
 from musictx.music.notation.lyrics import Syllable, printable, put
 
@@ -51,7 +52,7 @@ class Spines:
                 columns = [(spine, 0) for spine in range(len(tokens))]
             elif columns and tokens[0]:
                 if len(tokens) != len(columns):
-                    raise ValueError(f"line {number} has {len(tokens)} spines in place of {len(columns)}")
+                    raise ValueError(f"line {number} has {counted(len(tokens), 'spine')} in place of {len(columns)}")
                 if len(columns) > MOST_COLUMNS:
                     raise ValueError(f"line {number} has more than {MOST_COLUMNS} spines")
                 if max(map(len, tokens)) > MOST_SIGNS or max(token.count(".") for token in tokens) > MOST_DOTS:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from musictx.errors import counted
 from musictx.music.notation.chord_symbols import ChordSymbol, over
 from musictx.music.notation.lyrics import cut
 from musictx.music.notation.parts import MIDDLE_C, UNSAID, Bar, Key, Note, Part, Tempo, name_of
@@ -60,8 +61,7 @@ class Notation:
     @property
     def size(self) -> str:
         """How many staves and bars, in words."""
-        staves = f"{len(self.parts)} staves" if len(self.parts) > 1 else "1 staff"
-        return f"{staves}, {len(self.bars)} bars" if len(self.bars) > 1 else f"{staves}, 1 bar"
+        return f"{counted(len(self.parts), 'staff', 'staves')}, {counted(len(self.bars), 'bar')}"
 
     @property
     def spans(self) -> list[tuple[Bar, int]]:
