@@ -80,7 +80,8 @@ class Control:
         check_types(self)
         is_off = self.strength == 0 and not self.is_active  # for chord symbols
         if not (0 < self.strength <= MOST_STRENGTH or is_off):
-            raise ConfigError("strength", got=self.strength, allowed=f"more than 0 and at most {MOST_STRENGTH:g}")
+            allowed = f"more than 0 and at most {MOST_STRENGTH:g}, or 0 alone"
+            raise ConfigError("strength", got=self.strength, allowed=allowed)
         for name in ("strength", "particles")[is_off:]:
             if (value := getattr(self, name)) != getattr(Control, name) and not self.is_active:
                 allowed = "key=, chords=, density=, polyphony=, register= or loudness= too"
