@@ -8,7 +8,7 @@ from omegaconf import MISSING
 
 from musictx.commands import check_within
 from musictx.config.command import Command
-from musictx.errors import counted
+from musictx.errors import ConfigError, counted
 from musictx.files import check_new, check_suffix, only_new, replacing
 from musictx.model.packaged import seed_path
 from musictx.music.beat_grid import bars_of
@@ -48,6 +48,7 @@ def render(config: RenderConfig) -> None:
     check_suffix("out", config.out, (*(engraving.FORMATS if config.score else (*FORMATS, *MIDI)), *SCORES))
     check_new(config.overwrite, out)
     check_within(config, "new_from", 0)
+    check_used(config, suffix)
     data = read_bytes(source)
     if config.score or suffix in SCORES:
         render_score(data, source, out)
@@ -55,6 +56,9 @@ def render(config: RenderConfig) -> None:
     tracks = read_tracks(data, source)
     drums = suffix in (*sound.FORMATS, *MIDI) or config.drums
     score = tracks.merge(drums)
+    if (new_from := config.new_from) is not None and new_from > score.duration_s:
+        why, allowed = f"{source} ends before", f"0 to {score.duration_s:.2f} s"
+        raise ConfigError("new_from", got=new_from, why=why, allowed=allowed)
     if remark := tracks.remark(drums):
         say(f"{source}: {remark}")
     if suffix in MIDI:
@@ -64,6 +68,20 @@ def render(config: RenderConfig) -> None:
     else:
         draw(score, tracks.meter(), config)
     say(f"{out}: {counted(len(score), 'note')}, {score.duration_s:.2f} s")
+
+
+def check_used(config: RenderConfig, suffix: str) -> None:
+    """Raises ConfigError for an option that changes nothing in such a file."""
+    is_score, is_sound = config.score or suffix in SCORES, suffix in sound.FORMATS
+    is_drawn = not (is_score or is_sound or suffix in MIDI)
+    for name, counts, files in (
+        ("new_from", is_drawn, "piano rolls and films"),
+        ("bars", is_drawn, "piano rolls and films"),
+        ("drums", is_drawn, "piano rolls and films"),
+        ("soundfont", is_sound, " and ".join(sound.FORMATS)),
+    ):
+        if not counts and (value := getattr(config, name)) not in (None, False):
+            raise ConfigError(name, got=value, why=f"it changes only {files}", hint="leave it out")
 
 
 def draw(score: Score, meter: Meter, config: RenderConfig) -> None:

@@ -83,6 +83,13 @@ def test_mistakes_are_one_line(world, tmp_path, monkeypatch):
         (["out=a.bmp"], "out=a.bmp: "),
         (["out=there.png"], "there.png exists already: give another out= or overwrite=true"),
         (["out=a.png", "new_from=-1"], "new_from=-1.0: give 0 or more"),
+        (["out=a.png", "new_from=99"], r"new_from=99.0: .* ends before: give 0 to [\d.]+ s"),
+        (["out=a.svg", "score=true", "soundfont=no"], "soundfont=no: it changes only .wav and .flac: leave it out"),
+        (["out=a.musicxml", "soundfont=no"], "soundfont=no: it changes only .wav"),
+        (["out=a.png", "soundfont=no"], "soundfont=no: it changes only .wav"),
+        (["out=a.mid", "new_from=1"], "new_from=1.0: it changes only piano rolls and films"),
+        (["out=a.mxl", "bars=true"], "bars=true: it changes only piano rolls and films"),
+        (["out=a.wav", "drums=true"], "drums=true: it changes only piano rolls and films"),
         (["out=a.wav", "soundfont=none.sf2"], "soundfont=none.sf2: no such file: give a .sf2 file, or null"),
     ):
         with pytest.raises(UserError, match=text):
