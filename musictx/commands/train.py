@@ -3,7 +3,6 @@
 import math
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -11,20 +10,18 @@ from typing import Any
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from lightning.pytorch.utilities import rank_zero_only
-from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
-from musictx.config.app import settings, to_schema
+from musictx.config.app import settings
 from musictx.config.command import Command
 from musictx.config.fields import setting_keys
-from musictx.config.model import schema_of
 from musictx.config.train import TrainConfig
-from musictx.errors import ConfigError, as_word
+from musictx.errors import as_word
 from musictx.model.header import read_header
 from musictx.objectives import NEXT_TOKEN, find_objective
 from musictx.terminal import say
 from musictx.training.failure import TrainingError
 from musictx.training.fit import fit
+from musictx.training.resume import with_resume
 from musictx.training.run_folder import RunFolder
 from musictx.training.start import check_words, suited_to_store
 
@@ -91,39 +88,12 @@ def completed(config: TrainConfig, words: list[str]) -> TrainConfig:
     where `words` contradict them."""
     asked = with_resume(config, words)
     check_words(asked, words)
-    config = suited_to_store(asked, words)
+    config = asked if asked.resume else suited_to_store(asked, words)
     if config != asked and not getattr(rank_zero_only, "rank", 0):
         stretch = f" data.stretch={as_word(config.data.stretch)}" if config.data != asked.data else ""
         name = f"tokenizer={config.tokenizer.name}" if config.tokenizer != asked.tokenizer else ""
         say(f"{name}{stretch}, as the store's music is written".strip())
     return config
-
-
-def with_resume(config: TrainConfig, words: list[str]) -> TrainConfig:
-    """The settings of the run that `resume=FOLDER` names, if no other words but `objective=` come with it."""
-    objective = [word for word in words if word.startswith("objective=")]
-    if config.resume is None:
-        return config
-    folder = RunFolder(Path(config.resume))
-    folder.check_unfinished()
-    if len(words) > 1 + len(objective):
-        return config
-    values = folder.config()
-    try:
-        schema = OmegaConf.structured(TrainConfig(model=schema_of(values.model.kind)))
-        run: TrainConfig = to_schema(OmegaConf.merge(schema, values), TrainConfig)  # type: ignore[arg-type]
-        if ":" not in run.objective:
-            find_objective(run.objective)
-    except (OmegaConfBaseException, ConfigError) as error:
-        why = f"its settings are not those of this version ({str(error).splitlines()[0]})"
-        raise ConfigError("resume", got=config.resume, why=why, hint="start a new run") from None
-    if ":" in run.objective and not objective:  # a folder is data: only a person runs code from outside musictx
-        why = f"it was begun with objective={run.objective}, which is not in musictx"
-        allowed = f"objective={run.objective} too to run it"
-        raise ConfigError("resume", got=config.resume, why=why, allowed=allowed)
-    return replace(
-        run, resume=config.resume, overwrite=False, objective=config.objective if objective else run.objective
-    )
 
 
 COMMAND = Command(

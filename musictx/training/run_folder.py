@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from hashlib import sha256
 from importlib.metadata import version
@@ -80,6 +80,9 @@ OURS = {CONFIG, RECORD, METRICS, CHECKPOINTS, BUNDLE, CURVES, FAILED, SAMPLES, T
 OURS_TOO = re.compile(r"(seed|chorale|elise)(-\d+)?\.(mid|wav|png)|\..+\.partial(\.\w+)?")
 # settings that do not change the model
 FREE = {"out", "overwrite", "resume", "data.path", "data.workers", "trainer.progress_bar"}
+# what a person can change of a run that goes on: how long it trains, and how often it says and keeps something
+LATER = {f"trainer.{name}" for name in ("max_steps", "max_epochs", "patience", "checkpoint_every", "log_every")}
+OTHERWISE = "another out=, or overwrite=true to start again"
 
 
 class RunFolder:
@@ -136,11 +139,12 @@ class RunFolder:
         return read_metrics(self.metrics_file)
 
     def differences(self, config: TrainConfig) -> list[str]:
-        """The settings that differ from the run's, each as `name=now (was then)`."""
+        """The settings that differ from the run's, each as `name=now (was then)`; with `resume=` some may."""
         settings, now = self.settings(), _flat(OmegaConf.to_container(OmegaConf.structured(config)))
         default = TrainConfig(model=schemas().get(settings["model.kind"], {}))  # for settings newer than the run
         then = _flat(OmegaConf.to_container(OmegaConf.structured(default))) | settings
-        names = sorted(name for name in {**then, **now} if name not in FREE and then.get(name) != now.get(name))
+        free = FREE | LATER if config.resume else FREE
+        names = sorted(name for name in {**then, **now} if name not in free and then.get(name) != now.get(name))
         if "model.kind" in names:  # another kind brings other settings
             names = [name for name in names if name == "model.kind" or not name.startswith("model.")]
         return [f"{name}={now.get(name)} (was {then.get(name)})" for name in names]
@@ -162,6 +166,8 @@ class RunFolder:
             self._aside.rename(self.path)
         if self.is_unfinished and not config.overwrite:
             self._check_same(config, record)
+            if config.resume:
+                self._write(config)
             for partial in self.path.glob("**/.*.partial*"):  # of a process killed while writing
                 partial.unlink()
             if self.last_checkpoint.is_file():
@@ -180,9 +186,12 @@ class RunFolder:
             else:
                 self.path.rename(self._aside)
         write_json(self.path / RECORD, asdict(record))
-        with replacing(self.path / CONFIG) as partial:
-            partial.write_text(OmegaConf.to_yaml(OmegaConf.structured(config)), encoding="utf-8")
+        self._write(config)
         return None
+
+    def _write(self, config: TrainConfig) -> None:
+        with replacing(self.path / CONFIG) as partial:
+            partial.write_text(OmegaConf.to_yaml(OmegaConf.structured(replace(config, resume=None))), encoding="utf-8")
 
     def check_unfinished(self) -> None:
         """Raises ConfigError where no run can be resumed."""
@@ -229,14 +238,20 @@ class RunFolder:
         folder = real_path(self.path)
         return folder.with_name(f".{folder.name}.old")
 
-    def _check_same(self, config: TrainConfig, record: Record) -> None:
-        otherwise = "another out=, or overwrite=true to start again"
+    def check_settings(self, config: TrainConfig) -> None:
+        """Raises ConfigError for settings that its unfinished run cannot go on with."""
         if others := ", ".join(self.differences(config)):
             why = f"it has an unfinished run with other settings, {others}"
-            raise ConfigError("out", got=self.path, why=why, allowed=f"those again to resume it, {otherwise}")
+            if config.resume:
+                hint = f"leave them out; of a run only {', '.join(sorted(LATER))} can change"
+                raise ConfigError("resume", got=self.path, why=why, hint=hint)
+            raise ConfigError("out", got=self.path, why=why, allowed=f"those again to resume it, {OTHERWISE}")
+
+    def _check_same(self, config: TrainConfig, record: Record) -> None:
+        self.check_settings(config)
         if self.record().store != record.store:
             why = f"it has other data than the run in {self.path} began with"
-            raise ConfigError("path", got=config.data.path, why=why, allowed=f"that store again, {otherwise}")
+            raise ConfigError("path", got=config.data.path, why=why, allowed=f"that store again, {OTHERWISE}")
 
 
 def _values(path: Path) -> Any:

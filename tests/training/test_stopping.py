@@ -19,12 +19,14 @@ from runs import STEPS, config_of, fit, losses, stop
 
 from musictx.cli import main
 from musictx.commands.runs import list_runs
-from musictx.commands.train import train, with_resume
+from musictx.commands.train import completed, train
+from musictx.config.app import settings
 from musictx.config.mistakes import to_user_error
 from musictx.errors import ConfigError
 from musictx.generate.open_bundle import open_bundle
 from musictx.model.bundle import load_bundle
 from musictx.training.checkpoints import WholeFiles
+from musictx.training.resume import with_resume
 from musictx.training.run_folder import RunFolder
 
 KILLED = """
@@ -82,6 +84,38 @@ def test_a_stopped_run_is_continued_wherever_it_lies(world, tmp_path, stopped):
     assert not (tmp_path / "nowhere").exists()
     assert fit(config_of(world, tmp_path / "x", f"resume={tmp_path / 'moved'}", *STEPS)).parent == tmp_path / "moved"
     assert not (tmp_path / "x").exists()
+
+
+def test_resume_takes_the_settings_of_the_run_and_what_a_person_names(world, stopped):
+    """Its length can change; what the run is, or how it learned so far, cannot."""
+
+    def resumed(*more):
+        words = [f"resume={stopped}", *more]
+        return completed(settings("train", *words), words)
+
+    own = resumed()
+    assert own.model.d_model == 16
+    assert (own.data.path, own.trainer.max_steps) == (str(world.store), 9)
+    assert resumed("trainer.max_steps=12") == replace(own, trainer=replace(own.trainer, max_steps=12))
+    moved = shutil.copytree(world.store, stopped.parent / "store")
+    assert resumed(f"data.path={moved}", "model.d_model=16").data == replace(own.data, path=str(moved))
+    for word in ("model.d_model=32", "tokenizer.name=chorale", "data.length=64", "trainer.lr=0.5", "objective=infill"):
+        with pytest.raises(ConfigError, match=rf"^resume=.* settings, {word} \(was [^,]*\): leave "):
+            resumed(word, "trainer.max_steps=12")
+    with pytest.raises(ConfigError, match=r"^resume=.* settings, model.kind=recurrent \(was transformer\): leave "):
+        resumed("model=lstm")
+    with pytest.raises(ConfigError, match="^experiment=.*: resume= goes on with the run's own settings"):
+        resumed("experiment=demo")
+    assert fit(resumed("trainer.max_steps=12")).parent == stopped
+    assert len([row for row in losses(stopped) if "train/loss" in row]) == 12
+    assert RunFolder(stopped).settings()["trainer.max_steps"] == 12
+
+
+def test_resume_keeps_a_stretch_that_the_store_would_not_have(world, stopped):
+    values, words = OmegaConf.load(stopped / "config.yaml"), [f"resume={stopped}"]
+    values.merge_with({"data": {"path": str(world.hymn_store), "stretch": [0.9]}, "tokenizer": {"name": "chorale"}})
+    OmegaConf.save(values, stopped / "config.yaml")
+    assert completed(settings("train", *words), words).data.stretch == [0.9]
 
 
 def test_what_is_finished_is_not_resumed_but_trained_on_from_its_model(world, tmp_path, monkeypatch):

@@ -12,11 +12,11 @@ import yaml
 from runs import STEPS, config_of, fit, stop
 
 from musictx.commands.runs import list_runs, show
-from musictx.commands.train import with_resume
 from musictx.config.app import settings
 from musictx.config.train import TrainConfig
 from musictx.errors import ConfigError, StoreError, UserError
 from musictx.training.failure import TrainingError
+from musictx.training.resume import with_resume
 from musictx.training.run_folder import RunFolder
 from musictx.training.start import check_words
 
