@@ -1,5 +1,6 @@
 """Requests for scores: continuations, fills and accompaniments by a model of bars and parts."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -171,7 +172,7 @@ def led(request: R, seed: ScoreSeed, template: Template) -> tuple[R, list[str]]:
     elif isinstance(request, Accompany) and len(seed.used) == 1 and template.ahead == TUNE:
         why = "chords found for the tune"
     else:
-        return request, []
+        return request, not_known(seed, *template.span, leads=False)
     try:
         request = replace(request, control=replace(control, chords=chords_between(old, bar_lines(template))))
     except ConfigError as error:  # rules leave a chord no note, or there are too many
@@ -180,13 +181,16 @@ def led(request: R, seed: ScoreSeed, template: Template) -> tuple[R, list[str]]:
     return request, [said, *not_known(seed, *template.span)]
 
 
-def not_known(seed: ScoreSeed, begin: int, end: int) -> list[str]:
-    """A remark on chord symbols that nobody can follow."""
-    n = unknown(each for each in seed.notation.symbols if begin <= each.onset < end)
-    were = (
-        "symbol is not known; its bar has the chord" if n == 1 else "symbols are not known; their bars have the chords"
-    )
-    return [f"{seed.file}: {n} chord {were} of the notes"] * bool(n)
+def not_known(seed: ScoreSeed, begin: int, end: int, leads: bool = True) -> list[str]:
+    """A remark on chord symbols that nobody can follow, also the one that goes on from before; `leads`: whether the
+    chords of the notes lead in their place."""
+    symbols = seed.notation.symbols
+    names = unknown(symbols[max(bisect_right(symbols, (begin + 1,)) - 1, 0) : bisect_left(symbols, (end,))])
+    one = len(names) == 1
+    then = "its bar has the chord of the notes" if one else "their bars have the chords of the notes"
+    then = then if leads else "new notes do not follow " + ("it" if one else "them")
+    how = f"{len(names)} chord {'symbol is' if one else 'symbols are'} not known ({', '.join(dict.fromkeys(names))})"
+    return [f"{seed.file}: {how}; {then}"] * bool(names)
 
 
 def check_kept(request: R) -> R:

@@ -182,8 +182,24 @@ def test_the_chords_of_a_lead_sheet_are_its_symbols(tmp_path):
         assert first == "C C Dbm7b5"
         assert second.split()[:3] == ["Dbm7b5", "F", "F"]
         heard = {*second.split()[3:]}  # the chord of the notes, where the symbol is not known
-        assert any(each.startswith(f"{path}: 1 chord symbol is not known") for each in task.remarks)
+        assert any(each.startswith(f"{path}: 1 chord symbol is not known (C7alt); its bar") for each in task.remarks)
         assert (len(second.split()), len(heard), len(third.split())) == (6, 1, 1)
+
+
+def test_a_line_names_symbols_that_are_not_known_where_no_other_leads(tmp_path):
+    """Also the one that goes on from before the gap."""
+    named = ((at, symbol_named(name)) for at, name in {0: "C7alt", 108: "Dwhole/G", 132: "F7alt"}.items())
+    symbols = tuple(symbol._replace(onset=at) for at, symbol in named if symbol)
+    assert len(symbols) == 2  # the second is no chord at all
+    path = tmp_path / "lead.musicxml"
+    path.write_bytes(to_musicxml(replace(SONG, parts=(TUNE,), symbols=symbols))[0])
+    for bars, said in (
+        ((1, 1), "1 chord symbol is not known (C7alt)"),
+        ((1, 2), "2 chord symbols are not known (C7alt,"),
+    ):
+        task = task_of(path, SCORE, Fill(PLAIN, from_bar=bars[0], to_bar=bars[1]))
+        assert task.request.control.chords is None
+        assert any(each.startswith(f"{path}: {said}") and "do not follow" in each for each in task.remarks)
 
 
 @pytest.mark.parametrize("request_of", [Accompany, lambda **asked: Fill(from_bar=1, to_bar=2, **asked)])

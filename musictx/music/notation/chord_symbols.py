@@ -83,9 +83,10 @@ class ChordSymbol(NamedTuple):
         return frozenset((root + STEPS[(value - 1) % 7] + alter) % 12 for value, alter in notes.items())
 
 
-def unknown(symbols: Iterable[ChordSymbol]) -> int:
-    """How many are chords of a kind that is not known."""
-    return sum(each.kind != NO_CHORD and each.classes is None for each in symbols)
+def unknown(symbols: Iterable[ChordSymbol]) -> list[str]:
+    """The names of chords of a kind that is not known, as they are printed."""
+    found = (each for each in symbols if each.kind != NO_CHORD and each.classes is None)
+    return [f"{each.root}{each.text or each.kind}" + f"/{each.bass}" * bool(each.bass) for each in found]
 
 
 def symbol_named(name: str) -> ChordSymbol | None:
