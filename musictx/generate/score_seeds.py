@@ -17,7 +17,8 @@ from musictx.generate.primer import Part as Region
 from musictx.music.channels import drums_of
 from musictx.music.midi_file import EventFile, EventTrack, read_events, with_events, write_events
 from musictx.music.new_events import tempo_event
-from musictx.music.notation.midi import KEPT, place_of, staves_of, to_midi
+from musictx.music.notation.midi import KEPT, place_of, to_midi
+from musictx.music.notation.midi_staves import staves_of
 from musictx.music.notation.notation import Losses, Notation
 from musictx.music.notation.parts import Tempo
 from musictx.music.notation.swing import straight

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from musictx.music.channels import ends_first
-from musictx.music.chunks import SEQUENCES, read_chunks
+from musictx.music.chunks import SEQUENCES, Chunks, read_chunks
 from musictx.music.events import Events
 from musictx.music.letters import as_text, guess_encoding
 
@@ -79,9 +79,12 @@ def as_number(value: int) -> bytes:
 
 
 def read_events(data: bytes) -> EventFile:
-    """The events of a MIDI file; sequences, which share no channels, get a port each. Raises ValueError for other
-    data."""
-    chunks = read_chunks(data, Counter())
+    """The events of a MIDI file. Raises ValueError for other data."""
+    return events_of(read_chunks(data, Counter()))
+
+
+def events_of(chunks: Chunks) -> EventFile:
+    """The events of chunks; sequences, which share no channels, get a port each."""
     tracks = [_read_track(body, events) for body, events in chunks.tracks]
     if chunks.format == SEQUENCES and len(tracks) > 1:
         ports = (Event(0, bytes([META, PORT, 1, number % 128])) for number in range(len(tracks)))

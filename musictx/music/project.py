@@ -13,7 +13,7 @@ from musictx.errors import ConfigError
 from musictx.music import midi_file as midi
 from musictx.music.channel_use import place_for, rest_events, sound_of, value_of
 from musictx.music.channels import CHANNELS, DRUM_CHANNEL
-from musictx.music.chunks import read_chunks
+from musictx.music.chunks import Chunks, read_chunks
 from musictx.music.grid import STEPS_PER_QUARTER
 from musictx.music.midi_file import Event, EventFile, EventTrack, Note, in_order, meta, notes_of, with_events
 from musictx.music.new_events import events_of, layers_of, pedal_events, tempo_event
@@ -64,8 +64,12 @@ class Project:
         return Project, (self.data, self.clock, self.part, self.drums, self.notation)
 
     @cached_property
+    def chunks(self) -> Chunks:
+        return read_chunks(self.data, Counter())
+
+    @cached_property
     def file(self) -> EventFile:
-        return midi.read_events(self.data)
+        return midi.events_of(self.chunks)
 
     @cached_property
     def notes(self) -> list[list[Note]]:
@@ -73,7 +77,7 @@ class Project:
 
     @cached_property
     def raw(self) -> RawMidi:
-        return read_raw(read_chunks(self.data, Counter()), Counter())
+        return read_raw(self.chunks, Counter())
 
     @cached_property
     def parts(self) -> list[Part]:

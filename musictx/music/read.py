@@ -9,7 +9,7 @@ from pathlib import Path
 
 from musictx.errors import MidiError
 from musictx.music.chunks import HEAD, Chunks, read_chunks, unwrap
-from musictx.music.notation.midi import from_midi, lost_in_midi, to_midi
+from musictx.music.notation.midi import lost_in_midi, score_in, to_midi
 from musictx.music.notation.notation import Losses, Notation
 from musictx.music.notation.read import read_notation
 from musictx.music.other_formats import NOTATION, notation_of, other_format
@@ -108,7 +108,7 @@ def score_of(data: bytes, source: object, chart: bool = False) -> tuple[Notation
     if kind := kind_of_notation(data, source):
         return _notation(data, kind, str(source), chart)
     try:
-        return from_midi(whole(data, source), source)
+        return score_in(whole_chunks(data, source), source)
     except ValueError as error:
         raise MidiError(source, str(error)) from None
 

@@ -14,12 +14,15 @@ from notated import midi_of, notes
 from strategies import notations
 
 from musictx.errors import MidiError, PerformanceError
+from musictx.music import chunks
+from musictx.music.events import parse_events
 from musictx.music.midi_file import Event, EventFile, EventTrack, read_events, write_events
 from musictx.music.notation.midi import from_midi, lost_in_midi, to_midi
 from musictx.music.notation.notation import Notation
 from musictx.music.notation.parts import Bar, Key, Note, Part, Tempo
 from musictx.music.notation.read import read_notation
-from musictx.music.read import read_tracks
+from musictx.music.project import Project
+from musictx.music.read import read_tracks, score_of
 from musictx.music.score import Score
 from musictx.music.write import write_midi
 
@@ -83,6 +86,18 @@ def test_a_place_that_the_grid_has_is_read_exactly_however_coarse_the_ticks(per_
     notation, losses = from_midi(file_of(ticks, per_quarter), "it")
     assert [note.onset * per_quarter for note in notation.parts[0].notes] == [24 * tick for tick in ticks[:-1]]
     assert losses == {}
+
+
+def test_a_score_is_parsed_once(monkeypatch):
+    parsed = list[bytes]()
+    monkeypatch.setattr(chunks, "parse_events", lambda body: [parsed.append(body), parse_events(body)][1])
+    data = midi_of([[(0, 480, 60)], [(0, 480, 64)]])
+    assert len(score_of(data, "it")[0].parts) == 2
+    assert len(parsed) == len({*parsed}) > 1
+    project = Project(data, read_tracks(data, "it").tempo_map)
+    parsed.clear()
+    assert [part.track for part in project.parts] == [track for track, of in enumerate(project.notes) if of]
+    assert len(parsed) == len(project.file.tracks)
 
 
 @pytest.mark.parametrize(("per_quarter", "step"), [(5, 1), (10, 2), (480, 96), (96, 19.2), (480, 480 / 7)])

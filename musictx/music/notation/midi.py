@@ -6,18 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import inf
-from typing import NamedTuple
 
 import mido
 import numpy as np
 
 from musictx.errors import MidiError, PerformanceError
 from musictx.music.channels import CHANNELS, DRUM_CHANNEL, Places, drums_of
-from musictx.music.chunks import read_chunks
-from musictx.music.midi_file import BEND, CONTROL, META, PROGRAM, Event, EventFile, notes_of, read_events
-from musictx.music.midi_file import Note as MidiNote
+from musictx.music.chunks import Chunks, read_chunks
+from musictx.music.midi_file import BEND, CONTROL, META, PROGRAM, Event, EventFile, events_of
 from musictx.music.notation.lengths import TAIL, apart, on_grid, without_tails
 from musictx.music.notation.lyrics import LYRIC, in_midi, syllables_in
+from musictx.music.notation.midi_staves import MidiStaff, staves_of
 from musictx.music.notation.notation import MOST_PARTS, Losses, Notation
 from musictx.music.notation.parts import MOST_QUARTERS, SIMPLER, UNSAID, Bar, Key, Part, Tempo, name_of
 from musictx.music.notation.swing import NEAR, Swing, nearness, straight
@@ -103,7 +102,12 @@ def lost_in_midi(notation: Notation) -> Losses:
 def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
     """The score of a MIDI file, and its losses, as drums; a note that ends shortly before a usual length gets that.
     Raises MidiError for a file whose notes keep to no grid, as a performance's."""
-    file = read_events(data)
+    return score_in(read_chunks(data, Counter()), source)
+
+
+def score_in(chunks: Chunks, source: object = "") -> tuple[Notation, Losses]:
+    """The score of a MIDI file's chunks, as `from_midi`."""
+    file = events_of(chunks)
     per_quarter = int.from_bytes(file.division)
     if per_quarter & 0x8000 or not per_quarter:
         raise MidiError(
@@ -111,7 +115,7 @@ def from_midi(data: bytes, source: object = "") -> tuple[Notation, Losses]:
         )
     per_unit = per_quarter / UNITS
     is_coarse, near = per_quarter < UNITS, nearness(per_unit)
-    drums = drums_of(read_raw(read_chunks(data, Counter()), Counter()).channels)
+    drums = drums_of(read_raw(chunks, Counter()).channels)
     file, swing = straight(file, drums)
     staves, beaten = staves_of(file, drums)
     notes = [note for staff in staves for note in staff.notes]
@@ -199,41 +203,6 @@ def _is_near(tick: int, per_place: float, near: float) -> bool:
 def _is_tuplet(tick: int, per_quarter: int) -> bool:
     """Whether a note of a tuplet begins there, rounded to a tick."""
     return any(_is_near(tick, per_quarter / n, max(NEAR * n / UNITS, 0.5 * n / per_quarter)) for n in TUPLETS)
-
-
-class MidiStaff(NamedTuple):
-    """The notes of a staff, and their tracks and channels in the file."""
-
-    name: str
-    program: int
-    notes: list[MidiNote]
-    places: list[tuple[int, int]]
-
-
-def staves_of(file: EventFile, drums: Places) -> tuple[list[MidiStaff], int]:
-    """The staves of a MIDI file, one a channel of a track, and how many notes are those of its `drums`."""
-    beaten, staves = 0, list[MidiStaff]()
-    for t, track in enumerate(file.tracks):
-        of_channel: dict[int, list[MidiNote]] = {}
-        for note in notes_of(track):
-            of_channel.setdefault(note.channel, []).append(note)
-        beaten += sum(len(of_channel.pop(channel, ())) for of, channel in drums if of == t)
-        programs = {x.channel: x.data[1] for x in reversed(track.events) if x.kind == PROGRAM}
-        for channel, notes in sorted(of_channel.items()):
-            _add_staff(staves, MidiStaff(track.name, programs.get(channel, 0), notes, [(t, channel)]))
-    return staves, beaten
-
-
-def _add_staff(staves: list[MidiStaff], new: MidiStaff) -> None:
-    """A channel is a staff of its own, unless one has all of its notes already: a second voice's unisons."""
-    for staff in staves:
-        if staff[:2] == new[:2] and len(new.notes) <= len(staff.notes):
-            strikes = {(note.pitch, note.on) for note in staff.notes}
-            if all((note.pitch, note.on) in strikes for note in new.notes):
-                staff.notes.extend(new.notes)
-                staff.places.extend(new.places)
-                return
-    staves.append(new)
 
 
 def with_lyrics(
