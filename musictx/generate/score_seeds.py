@@ -15,7 +15,7 @@ from musictx.errors import ConfigError, TokenError, UserError
 from musictx.generate.primer import ON_LINE_S, ROUNDED_S
 from musictx.generate.primer import Part as Region
 from musictx.music.channels import drums_of
-from musictx.music.midi_file import EventFile, EventTrack, read_events, with_events, write_events
+from musictx.music.midi_file import EventTrack, read_events, with_events, write_events
 from musictx.music.new_events import tempo_event
 from musictx.music.notation.midi import KEPT, place_of, to_midi
 from musictx.music.notation.midi_staves import staves_of
@@ -155,7 +155,7 @@ def with_all_units(data: bytes) -> bytes:
         EventTrack([event._replace(tick=event.tick * factor) for event in track.events], track.end * factor)
         for track in file.tracks
     ]
-    return write_events(EventFile((per_quarter * factor).to_bytes(2), tracks))
+    return write_events(file._replace(division=(per_quarter * factor).to_bytes(2), tracks=tracks))
 
 
 def until(seed: ScoreSeed, part: Region) -> ScoreSeed:

@@ -15,6 +15,7 @@ META, SYSEX, END_OF_TRACK = 0xFF, (0xF0, 0xF7), b"\xff\x2f\x00"
 # kinds of channel events; their lower four bits are the channel
 NOTE_OFF, NOTE_ON, CONTROL, PROGRAM, PRESSURE, BEND = 0x80, 0x90, 0xB0, 0xC0, 0xD0, 0xE0
 ONE_BYTE = (0xC0, 0xD0)  # kinds of channel events with one byte of data
+SINGLE, TOGETHER = 0, 1  # formats: all channels in one track, or tracks side by side
 NAME, TEXT, PORT = 0x03, 0x01, 0x21  # of meta events
 
 
@@ -64,10 +65,11 @@ class EventTrack(NamedTuple):
 
 
 class EventFile(NamedTuple):
-    """`division` are the two bytes for the length of a tick."""
+    """`division` are the two bytes for the length of a tick; `format` is written, if the tracks allow it."""
 
     division: bytes
     tracks: list[EventTrack]
+    format: int = TOGETHER
 
 
 def as_number(value: int) -> bytes:
@@ -89,7 +91,7 @@ def events_of(chunks: Chunks) -> EventFile:
     if chunks.format == SEQUENCES and len(tracks) > 1:
         ports = (Event(0, bytes([META, PORT, 1, number % 128])) for number in range(len(tracks)))
         tracks = [EventTrack([port, *events], end) for port, (events, end) in zip(ports, tracks, strict=True)]
-    return EventFile(chunks.division.to_bytes(2), tracks)
+    return EventFile(chunks.division.to_bytes(2), tracks, SINGLE if chunks.format == SINGLE else TOGETHER)
 
 
 def _read_track(body: bytes, events: Events) -> EventTrack:
@@ -110,7 +112,8 @@ def _read_track(body: bytes, events: Events) -> EventTrack:
 
 def write_events(file: EventFile) -> bytes:
     chunks = [b"MTrk" + len(body).to_bytes(4) + body for body in map(_bytes_of, file.tracks)]
-    return b"MThd" + (6).to_bytes(4) + (1).to_bytes(2) + len(chunks).to_bytes(2) + file.division + b"".join(chunks)
+    form = file.format if len(chunks) == 1 else TOGETHER
+    return b"MThd" + (6).to_bytes(4) + form.to_bytes(2) + len(chunks).to_bytes(2) + file.division + b"".join(chunks)
 
 
 MOST = 2**28 - 1  # ticks between two events; where more pass, texts without letters come between

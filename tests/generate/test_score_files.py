@@ -1,9 +1,11 @@
 """New bars in a person's file: its events stay, and new notes are as loud as those near them."""
 
+import io
 from collections import Counter
 from dataclasses import replace
 from xml.etree import ElementTree
 
+import mido
 import pytest
 from projects import band, project, track
 from projects import note as strike
@@ -14,12 +16,14 @@ from musictx.generate.requests import Accompany, Continue, Fill, Length
 from musictx.generate.score_seeds import read_score
 from musictx.generate.score_tasks import task_of
 from musictx.model.packaged import seed_path
-from musictx.music.midi_file import TEXT, Event, notes_of, read_events, write_events
+from musictx.music.midi_file import TEXT, Event, EventFile, EventTrack, in_order, notes_of, read_events, write_events
 from musictx.music.notation.midi import to_midi
 from musictx.music.notation.notation import Notation
 from musictx.music.notation.parts import Bar, Note, Part
 from musictx.music.notation.write import to_musicxml
-from musictx.music.read import score_of
+from musictx.music.project import Line, Project
+from musictx.music.read import read_tracks, score_of
+from musictx.music.score import Score
 
 
 def test_the_faults_of_a_file_are_said(tmp_path):
@@ -57,6 +61,21 @@ def test_files_that_are_no_scores_are_one_line(tmp_path):
     empty.write_text("X:1\nM:4/4\nL:1/4\nK:C\nz4|z4|\n")
     with pytest.raises(UserError, match="no notes"):
         drawn(empty, request)
+
+
+def test_a_file_of_one_track_keeps_its_format(tmp_path):
+    """All channels in a single track are format 0; where new notes bring a track, there are tracks side by side."""
+    path = in_file(SONG, tmp_path, 160)  # without a tick for each unit
+    was = read_events(path.read_bytes())
+    events = in_order(event for track in was.tracks for event in track.events)
+    path.write_bytes(write_events(EventFile(was.division, [EventTrack(events, was.tracks[0].end)], 0)))
+    (music,) = drawn(path, Continue(PLAIN, Length(bars=1)))
+    (track,) = mido.MidiFile(file=io.BytesIO(music.midi("a remark"))).tracks
+    assert read_events(music.midi("a remark")).format == read_events(path.read_bytes()).format == 0
+    assert len({message.channel for message in track if message.type == "note_on"}) == len(SONG.parts)
+    project = Project(path.read_bytes(), read_tracks(path.read_bytes(), path).tempo_map)
+    both = read_events(project.beside([Line("new", Score([0.0], [1.0], [60], [64]))]))
+    assert (both.format, len(both.tracks)) == (1, 2)
 
 
 def test_all_events_of_a_project_stay(tmp_path):
