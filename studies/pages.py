@@ -79,8 +79,8 @@ ABOUT = {
     "the same curriculum and time, and its own best optimizer and rate. Each step counts seconds that were "
     "measured once for its kind. The runs of the LSTMs and the table, those of RoPE as it was and of no position "
     "transposed are older: they counted CPU seconds of a machine with other work. The table had some 1.5 times the "
-    "steps of today's count. Runs that were replaced are in [disturbed.json](../../studies/results/planted/disturbed.json)."
-    "\n\n![Right pitches by the ids between motif and return: as it was on the left, "
+    "steps of today's count. [disturbed.json](../../studies/results/planted/disturbed.json) has runs that were "
+    "replaced.\n\n![Right pitches by the ids between motif and return: as it was on the left, "
     "transposed on the right](motif.png)\n\n*Mean, lowest and highest of five random seeds, as far as all were "
     "measured; grey: the range of training; hollow: distances that no training had.*\n\nThree ways in which set-up "
     "alone could make a difference, and what shows it:\n\n- Time: a second is more steps for an LSTM. Weak kinds "
@@ -89,8 +89,8 @@ ABOUT = {
     "All trials are in the raw files.",
     "fills": "![What the music after a gap saves, by the distance to it: chorales](../../studies/results/fill.png)\n\n"
     "![What the music after a gap saves, by the distance to it: piano](../../studies/results/fill-piano.png)\n\n"
-    "*Both are history, as all of this page is: their scripts are in the commits below. `outputs/plain.safetensors` was "
-    "the model before it had learned gaps.*",
+    "*Both are history, as all of this page is: their scripts are in the commits below. "
+    "`outputs/plain.safetensors` was the model before it had learned gaps.*",
     "guidance": "Figures of alive.py, and the history, were measured before `sampler.guard=true` kept new music "
     "near its seed. What `control.` asks for is drawn without a look at the seed, so it often leads away from its key. "
     "Fewer nats a token make no better music: of led music fewer motifs of the seed return.",

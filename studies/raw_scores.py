@@ -13,7 +13,8 @@ LEFT_OUT = ("grace", "cue", "unpitched", "unread")  # kinds of lost notes
 def round_trips(found: Any, make: Make) -> Iterator[Row]:
     """What scores keep when they are written and read again."""
     archives = {name: each for name, each in found.items() if isinstance(each, dict)}
-    command = f"python studies/notation.py --archives {' '.join(f'{name}.zip' for name in archives)} --every {found['every']}"
+    names = " ".join(f"{name}.zip" for name in archives)
+    command = f"python studies/notation.py --archives {names} --every {found['every']}"
     title = f"Round trips of scores, every {found['every']}th of each archive"
     for name, each in archives.items():
         columns = {"scores": each["scores"], "read": each["read"]}
