@@ -150,7 +150,8 @@ def task_of(file: Path, tokenizer: ScoreTokenizer, request: Request, given: byte
 
 def led(request: R, seed: ScoreSeed, template: Template) -> tuple[R, list[str]]:
     """The request with the chords that lead new notes: the seed's, if it asks for them; those over new bars, and those
-    found for a tune alone, if it asks for no chords, key or scale. And remarks on them. Raises ConfigError."""
+    of what sounds with a tune, or found for it alone, if it asks for no chords, key or scale. And remarks on them.
+    Raises ConfigError."""
     control, file, old = request.control, seed.file, seed.notation
     bars = [bar for _, bar in template.free]
     if control.chords == SEED:
@@ -169,8 +170,8 @@ def led(request: R, seed: ScoreSeed, template: Template) -> tuple[R, list[str]]:
         return request, []
     if has_symbols(template.notation, min(bars), max(bars)):
         why = "its chord symbols"
-    elif isinstance(request, Accompany) and len(seed.used) == 1 and template.ahead == TUNE:
-        why = "chords found for the tune"
+    elif isinstance(request, Accompany) and template.ahead == TUNE:
+        why = "chords found for the tune" if len(seed.used) == 1 else "the chords of the parts that are there"
     else:
         return request, not_known(seed, *template.span, leads=False)
     try:

@@ -90,7 +90,12 @@ def test_a_place_that_the_grid_has_is_read_exactly_however_coarse_the_ticks(per_
 
 def test_a_score_is_parsed_once(monkeypatch):
     parsed = list[bytes]()
-    monkeypatch.setattr(chunks, "parse_events", lambda body: [parsed.append(body), parse_events(body)][1])
+
+    def parse(body):
+        parsed.append(body)
+        return parse_events(body)
+
+    monkeypatch.setattr(chunks, "parse_events", parse)
     data = midi_of([[(0, 480, 60)], [(0, 480, 64)]])
     assert len(score_of(data, "it")[0].parts) == 2
     assert len(parsed) == len({*parsed}) > 1
