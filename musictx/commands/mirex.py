@@ -63,8 +63,8 @@ def mirex(config: MirexConfig) -> None:
         notes = [note for each in drawn.notes.values() for note in each]
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as partial:
-            partial.write_text(generation(notes), encoding="utf-8")
-        say(f"{path}: {counted(len(notes), 'note')} in {NEW_BARS} bars")
+            partial.write_text(text := generation(notes), encoding="utf-8")
+        say(f"{path}: {counted(text.count('pitch'), 'note')} in {NEW_BARS} bars")
 
 
 COMMAND = Command("mirex", only_new(mirex), MirexConfig, {"sampler": "auto"}, main="files")

@@ -65,7 +65,7 @@ class ScoreMusic(Music):
         return lost_in_midi(self.notation) if alone or not self.source.is_midi else Losses()
 
     def written(self, source: object, *, alone: bool = False) -> tuple[Notation, Losses]:
-        return self.notation, Losses()
+        return self.notation, Losses() if alone else self.source.in_file - Losses(swung=1)  # swing has its own remark
 
 
 def without_seed(music: ScoreMusic) -> ScoreMusic:

@@ -47,6 +47,7 @@ class ScoreSeed(NamedTuple):
     is_midi: bool
     meter: Meter
     remarks: tuple[str, ...]
+    in_file: Losses  # what its MIDI file has and its notation lacks
 
     @property
     def later_meters(self) -> int:
@@ -111,7 +112,8 @@ def read_score(
         tokenizer.sections(notation, slots, None)
     except TokenError as error:
         raise error.of(file) from None
-    losses = Losses({kind: count for kind, count in losses.items() if not (is_midi and kind in KEPT)})
+    in_file = Losses({kind: count for kind, count in losses.items() if is_midi and kind in KEPT})
+    losses = losses - in_file
     lost = say_repairs(losses) + (say_repairs(tracks.repairs) if is_midi else [])  # notation has one list of both
     lost += [notation.swing.remark] * (is_midi and not notation.swing.is_straight)
     heard = [staff for staff, slot in zip(notation.parts, slots, strict=True) if slot is not None]
@@ -119,7 +121,7 @@ def read_score(
         lost.append(f"{beside} of {beside + len(heard)} staves are not heard and get no new notes")
     remarks = (f"{file}, as the model hears it: {'; '.join(lost)}",) if lost else ()
     meter = replace(tracks, numbers=notation.numbered).meter()
-    return ScoreSeed(file, notation, slots, numbers, places, loud, project, is_midi, meter, remarks)
+    return ScoreSeed(file, notation, slots, numbers, places, loud, project, is_midi, meter, remarks, in_file)
 
 
 def tune_of(notation: Notation, staves: list[int], name: str, file: Path) -> int:

@@ -152,6 +152,16 @@ def test_new_music_may_lie_beside_one_seed_and_outside_of_many(world, tmp_path, 
         find("generate").run(settings("generate", *words))
 
 
+def test_continuations_of_equal_notes_are_told(world, tmp_path):
+    words = [f"seed_midi={world.seed}", "seed_seconds=2", "length_tokens=64", "variations=3", "overwrite=true"]
+    same, other = (
+        re.findall(r"(?m)^.*\.mid: .* new;.*$", command(world, tmp_path, *words, how).stdout)
+        for how in ("sampler.top_k=1", "sampler.temperature=1.0")
+    )
+    assert ["the same as in tune 0-1.mid" in line for line in same] == [False, True, True]
+    assert not any("the same as" in line for line in other)
+
+
 def test_ctrl_c_writes_what_exists_and_says_so(world, tmp_path, monkeypatch, capsys):
     count, step = iter(range(10**6)), OnnxSteps.step
 

@@ -19,10 +19,11 @@ def folder(tmp_path):
 
 def test_twelve_bars_of_sixteenths_follow(folder):
     words = ["musictx", "mirex", "prompt.json", "out/new.json", "bundle=score.safetensors", "variations=2"]
-    ok(words, folder)
+    said = ok(words, folder).stdout
     first, second = (json.loads((folder / f"out/new-{k}.json").read_text()) for k in (1, 2))
     assert first != second
     for found in (first, second):
+        assert f": {len(found['generation'])} notes in 12 bars" in said
         assert [*found] == ["generation"]
         assert found["generation"]
         for note in found["generation"]:

@@ -40,6 +40,11 @@ def test_markers_and_pedals_that_stay_in_the_file_are_no_loss_of_a_seed(tmp_path
     path.write_bytes(write_events(file._replace(tracks=tracks)))
     assert score_of(path.read_bytes(), path)[1] == dict.fromkeys(("markers", "pedals", "bends"), len(tracks))
     assert read_score(path, SCORE).remarks == ()
+    (music,) = drawn(path, Continue(PLAIN, Length(bars=1)))
+    assert music.write(tmp_path / "longer.mid") == ""
+    assert music.write(tmp_path / "new.musicxml", alone=True) == ""
+    said = music.write(tmp_path / "longer.musicxml")  # which lacks them
+    assert all(word in said for word in ("markers", "presses of the sustain pedal", "pitch bends"))
 
 
 def test_files_that_are_no_scores_are_one_line(tmp_path):

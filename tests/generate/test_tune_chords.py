@@ -120,7 +120,7 @@ def test_hands_follow_the_chords_of_a_bare_tune_unless_a_person_says_else(tmp_pa
     pad = Part("Pad", 89, tuple(Note(96 * n, 96, pitch) for n in range(6) for pitch in (57, 60, 64)))
     path.write_bytes(to_midi(Notation((voice, bass, pad), bars, 576)))
     led = task_of(path, SCORE, Accompany(only="Tune"))
-    assert (led.request.control.chords or "").split(" | ")[1].startswith("Am")  # where it sounds, a pad says the harmony
+    assert (led.request.control.chords or "").split(" | ")[1].startswith("Am")  # the pad says the harmony
     assert any("follow the chords of the parts" in each for each in led.remarks)
 
 
