@@ -37,7 +37,7 @@ from musictx.tokenizers.score.slots import LEFT, RIGHT
 LICENCE = "CC BY 4.0"
 CITATION = (
     "OpenScore Lieder (CC0 1.0); Polish keyboard scores and Chopin's first editions, Fryderyk Chopin Institute (CC BY "
-    "4.0); OpenEWLD and Open Hymnal (public domain); POP909, Wang et al., ISMIR 2020 (MIT)"
+    "4.0); OpenEWLD, (c) 2018 00sapo (MIT), Open Hymnal (public domain); POP909, Wang et al., ISMIR 2020 (MIT)"
 )
 SHARES = {0: "validation", 1: "test"}  # of twenty equal shares of the works; the others: train
 OPUS = re.compile(r"Op\. ?(\d+)(?:,? Nos?\. ?(\d+))?")

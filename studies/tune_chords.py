@@ -58,6 +58,11 @@ from musictx.tokenizers.score import ScoreTokenizer
 from musictx.waiting import estimated
 
 LEAST, BARS, DRAWN = 4, 16, 4
+ABOUT = {  # the header of the table
+    "corpus": "lead sheets of OpenEWLD, songs in the public domain",
+    "licence": "MIT",
+    "citation": "OpenEWLD, https://github.com/00sapo/OpenEWLD, Copyright (c) 2018 00sapo",
+}
 MEASURED = ("in the written chord", "dissonant", "notes a bar")
 
 
@@ -207,7 +212,8 @@ def main() -> None:
     held = {split: {*store.split(split).names} for split in ("validation", "test")}
     train = [lead for lead in leads if not any(lead.name in names for names in held.values())]
     table = count(train)
-    save_file({name: getattr(table, name).astype(np.float32) for name in Table._fields}, args.out / TABLE.name)
+    tensors = {name: getattr(table, name).astype(np.float32) for name in Table._fields}
+    save_file(tensors, args.out / TABLE.name, ABOUT)
     opened = open_playing(bundle_path("score"))
     play, runs = (opened[0], opened[1], opened[2].sampling), timed.Runs(args.out / "tunes.json")
     facts: dict[str, Any] = {"processor": str(processor()), "counted in": len(train), "drawn": DRAWN, "bars": BARS}

@@ -12,7 +12,9 @@ from safetensors import safe_open
 
 from musictx.commands import open_and_print
 from musictx.errors import BundleError
+from musictx.generate.humanize import WEIGHTS
 from musictx.generate.open_bundle import open_bundle
+from musictx.generate.tune_chords import TABLE
 from musictx.model.header import read_header
 from musictx.model.packaged import FOLDER, NAMES, bundle_path, packaged_bundle
 from musictx.model.tensors import tensors_hash
@@ -196,6 +198,14 @@ def test_the_score_bundle_says_whose_it_is():
     for source in ("OpenScore Lieder", "Fryderyk Chopin Institute (CC BY 4.0)", "OpenEWLD", "Open Hymnal", "POP909"):
         assert source in said
     assert not re.search("maestro|asap", said, re.IGNORECASE)
+
+
+@pytest.mark.parametrize(("table", "owner"), [(TABLE, "00sapo"), (WEIGHTS, "POP909")])
+def test_small_weights_say_whose_they_are(table, owner):
+    with safe_open(table, "np") as file:
+        about = file.metadata()
+    assert about["licence"].startswith("MIT")
+    assert owner in about["citation"]
 
 
 def test_a_name_is_known_to_every_command(world, tmp_path):
