@@ -82,9 +82,9 @@ def engrave(musicxml: bytes, path: Path) -> int:
         if suffix == ".svg":
             partial.write_text(pages[0], encoding="utf-8")
         elif suffix == ".png":
-            partial.write_bytes(_png(pages[0], WIDTH[suffix]))
+            partial.write_bytes(picture_of(pages[0], WIDTH[suffix]))
         else:
-            first, *more = (Image.open(io.BytesIO(_png(page, WIDTH[suffix]))).convert("L") for page in pages)
+            first, *more = (Image.open(io.BytesIO(picture_of(page, WIDTH[suffix]))).convert("L") for page in pages)
             about = {"title": path.stem, "creationDate": UNDATED, "modDate": UNDATED}
             first.save(partial, "PDF", save_all=True, append_images=more, resolution=300, **about)
     return len(pages)
@@ -131,7 +131,8 @@ def _with_names(text: str) -> str:
     return text.replace("<part-list", "".join(credits) + "<part-list", 1)
 
 
-def _png(svg: str, width: int) -> bytes:
+def picture_of(svg: str, width: int) -> bytes:
+    """A page as PNG, so many pixels wide. Raises UserError as `engrave`."""
     try:
         import resvg_py
     except ImportError:
