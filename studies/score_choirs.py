@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 python studies/score_choirs.py --store outputs/score_music/store --jsb Jsb16thSeparated.json
 
-Works are held-out ones of the score model's store that `musictx generate` takes for four voices on a grid, and as many
+Works are held-out ones of the score model's store that `musictx generate` takes for a choir in four voices, and as many
 chorales of Bach, of the validation split that the chorale model did not see either. Each model continues eight bars by
 eight with three random seeds; its file is measured, beside the composer's own next bars.
 
@@ -36,12 +36,12 @@ from musictx.data.corpora.jsb import read_table
 from musictx.data.store import Store
 from musictx.errors import TokenError
 from musictx.files import write_json
-from musictx.generate.choose_bundle import not_four_voices
+from musictx.generate.choose_bundle import choose_bundle
 from musictx.generate.continuing import continue_all, read_beginning
 from musictx.generate.open_player import Playing, open_playing
 from musictx.generate.primer import Part
 from musictx.generate.requests import Continue, Length
-from musictx.model.packaged import bundle_path
+from musictx.model.packaged import CHORALE, bundle_path
 from musictx.model.tensors import tensors_hash
 from musictx.music.beat_grid import find_grid
 from musictx.music.grid import REST, STEPS_PER_QUARTER, quantise, score_to_grid
@@ -80,7 +80,8 @@ def four_voices(work: Work, folder: Path) -> bool:
     if not goes_on(work):
         return False
     file = work.cut(0, work.upbeat + SEED).write(folder / work.file_name)
-    return not not_four_voices(read_tracks(file.read_bytes(), file, one_tempo=True).merge())
+    tracks = read_tracks(file.read_bytes(), file, one_tempo=True)
+    return choose_bundle(tracks.merge(), file.name, [each.score for each in tracks.tracks]).bundle == CHORALE
 
 
 def bars_of_scores(model: ScoreModel, file: Path, random_seed: int, seconds: float) -> Any:

@@ -1,6 +1,5 @@
 """The choice of a packaged model: chorale for four voices on a grid, score for other scores, piano for all else."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from musictx.generate.score_seeds import read_score
 from musictx.generate.score_tasks import check_files, check_kept
 from musictx.generate.score_templates import accompanied
 from musictx.generate.seeds import heard_part
+from musictx.generate.texture import not_a_choir
 from musictx.model.header import FREE as LICENCES
 from musictx.model.header import BundleHeader
 from musictx.model.packaged import CHORALE, HARMONISER, PIANO, SCORE, packaged_bundle
@@ -21,7 +21,7 @@ from musictx.music.beat_grid import SWING
 from musictx.music.grid import FULL, beside_grid, fullness, quantise, score_to_grid
 from musictx.music.project import Project
 from musictx.music.read import notation_in, read_bytes, read_tracks, whole
-from musictx.music.score import DRUMS, Meter, Score
+from musictx.music.score import Meter, Score
 from musictx.music.ticks import Tracks
 from musictx.tokenizers.chorale import ChoraleTokenizer
 from musictx.tokenizers.rules import CHOIR_RULES, OFF
@@ -45,31 +45,12 @@ class Choice(NamedTuple):
 
 def choose_bundle(music: Score, name: object, parts: Sequence[Score] = ()) -> Choice:
     """The model for the music called `name` and its parts, also drums, and the reason."""
-    otherwise = not_four_voices(music) or not_a_choir(parts)
+    otherwise = not_four_voices(music) or not_a_choir(music, parts)
     if otherwise:
         return Choice(PIANO, f"{name} is not four voices on a grid: {otherwise}")
     beside = int(beside_grid(music).sum())
     but = f", except for {beside} of its {len(music)} notes" if beside else ""
     return Choice(CHORALE, f"{name} is four voices on a grid{but}")
-
-
-def not_a_choir(parts: Sequence[Score]) -> str:
-    """The reason why parts with four voices together are a band, as a singer with chords below; "" if they are none."""
-    if any(len(part) and part.program[0] == DRUMS for part in parts):
-        return "it has drums"
-    heard = [part for part in parts if len(part)]
-    counts = Counter(voices_of(part) for part in heard)
-    is_even = counts[1] >= 4 or counts[2] >= 2 or counts[4] >= 1  # beside these, others may double them
-    if is_even or len({int(part.program[0]) for part in heard}) < 2:  # one keyboard may divide them as it likes
-        return ""
-    return "of its parts, some play chords and some play lines"
-
-
-def voices_of(part: Score) -> int:
-    """How many notes a part usually has at once."""
-    at_s = np.unique(part.onset_s)
-    began, ended = (np.searchsorted(np.sort(each), at_s, "right") for each in (part.onset_s, part.offset_s))
-    return int(np.median(began - ended))
 
 
 def not_four_voices(music: Score) -> str:
