@@ -99,6 +99,10 @@ class PerformanceError(MidiError):
         self.what = f"{path} {reason}"
 
 
+class ScoreError(MidiError):
+    """A score for models of scores, which has too much for them, as both hands; no other model suits it."""
+
+
 class TokenError(UserError):
     """Notes or ids beyond a vocabulary."""
 

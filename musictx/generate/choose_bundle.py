@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from musictx.errors import ConfigError, PerformanceError, TokenError, UserError, as_word
+from musictx.errors import ConfigError, PerformanceError, ScoreError, TokenError, UserError, as_word
 from musictx.generate.primer import ROUNDED_S, borders_s
 from musictx.generate.requests import Accompany, Fill, NewMusic, Request
 from musictx.generate.score_seeds import read_score
@@ -142,9 +142,9 @@ def score_or_piano(seed: Path, request: Request, pedal: bool = False, between: s
     def check() -> None:
         check_files(between=between)
         score = read_score(seed, ScoreTokenizer(), tune=request.only if isinstance(request, Accompany) else None)
-        check_files(pedal)  # later: a performance is none without it either
         if isinstance(request, Accompany):
             accompanied(score)
+        check_files(pedal)  # later: a performance is none without it either
         check_kept(request)
         if (grid := request.rules.grid) in (OFF, SWING):  # a score has only exact parts of a quarter
             raise ConfigError("grid", got=grid)
@@ -153,9 +153,11 @@ def score_or_piano(seed: Path, request: Request, pedal: bool = False, between: s
 
 
 def score_unless(check: Callable[[], object], seed: Path) -> Choice:
-    """The model of scores, or the piano's where `check` raises a UserError, which is the reason."""
+    """The model of scores, or the piano's where `check` raises a UserError, which is the reason. Raises ScoreError."""
     try:
         check()
+    except ScoreError:
+        raise
     except PerformanceError as error:
         return Choice(PIANO, f"{seed.name} {error.reason}")
     except ConfigError as error:
@@ -169,7 +171,7 @@ def score_unless(check: Callable[[], object], seed: Path) -> Choice:
 
 def name_accompanist(bundle: str | None, music: Path, request: Accompany, pedal: bool = False) -> Choice:
     """The bundle that a person names; else the harmoniser for choirs, and the model of scores for other tunes. Raises
-    MidiError for an unreadable file."""
+    MidiError for an unreadable file, and for a score with both hands."""
     if bundle is not None:
         return Choice(bundle, "")
     for name in OF_VOICES:

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from musictx.errors import ConfigError, UserError, counted
+from musictx.errors import ConfigError, ScoreError, counted
 from musictx.generate.control import Control
 from musictx.generate.primer import Part as Region
 from musictx.generate.primer import check_bars
@@ -225,12 +225,11 @@ def _without(part: Part, notation: Notation, bars: Collection[int]) -> Part:
 
 def accompanied(seed: ScoreSeed) -> Template:
     """The hands that a score lacks, from its first bar to the last, or from the first note of a MIDI file; what it has
-    is a bar ahead. Raises UserError where both are there."""
+    is a bar ahead. Raises ScoreError where both are there."""
     new = [slot for slot in HANDS if slot not in seed.used]
     if not new:
-        raise UserError(
-            f"{seed.file}: it has both hands already", "give a tune or a right hand alone, or part= that is a tune"
-        )
+        hint = "give a tune or a right hand alone, or part= that is a tune; bundle=harmoniser hears the top alone"
+        raise ScoreError(seed.file, "it has both hands already", hint)
     old, parts, slots = seed.notation, [*seed.notation.parts], [*seed.slots]
     places, group = {n: n for n in range(len(parts))}, len(parts)  # a number that no instrument has
     are_new = [hand in new for hand in HANDS]

@@ -9,7 +9,7 @@ import pytest
 from strategies import SHARED_DATA, slowing
 
 import musictx
-from musictx.errors import ConfigError, MidiError
+from musictx.errors import ConfigError, MidiError, ScoreError
 from musictx.generate.choose_bundle import (
     check_licence,
     choose_bundle,
@@ -282,4 +282,6 @@ def test_a_tune_is_the_score_models_and_a_choir_the_harmonisers(band, tmp_path):
     assert name_accompanist("mine.safetensors", tmp_path / "none.mid", Accompany()) == ("mine.safetensors", "")
     both = (Part("Piano", 0, VOICE.notes), Part("Piano", 0, BASS.notes))
     hands.write_bytes(to_midi(Notation(both, BARS, 384)))
-    assert name_accompanist(None, hands, Accompany()).bundle == "harmoniser"  # there is no hand to add
+    for pedal in (False, True):
+        with pytest.raises(ScoreError, match=r"^.*hands.mid: it has both hands already: give .*bundle=harmoniser"):
+            name_accompanist(None, hands, Accompany(), pedal=pedal)
