@@ -7,12 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from musictx.errors import ConfigError, PerformanceError, ScoreError, TokenError, UserError, as_word
+from musictx.generate.melodies import one_line
 from musictx.generate.primer import ROUNDED_S, borders_s
 from musictx.generate.requests import Accompany, Fill, NewMusic, Request
 from musictx.generate.score_seeds import read_score
 from musictx.generate.score_tasks import check_files, check_kept
 from musictx.generate.score_templates import accompanied
-from musictx.generate.seeds import heard_part
+from musictx.generate.seeds import check_sounds, heard_part
 from musictx.generate.texture import not_a_choir
 from musictx.model.header import FREE as LICENCES
 from musictx.model.header import BundleHeader
@@ -81,16 +82,19 @@ def name_bundle(
     licence: str | None = None,
 ) -> Choice:
     """The bundle that a person names, or else the one that suits all seeds; `played` ones in seconds, not beats.
-    Scores have their own only for a `request`. Raises MidiError for an unreadable seed, ConfigError where the piano's
-    weights are the only ones and `licence` is free."""
+    Scores have their own only for a `request`. Raises MidiError for an unreadable seed, UserError where none has notes,
+    ConfigError where the piano's weights are the only ones and `licence` is free."""
     if bundle is not None:
         return Choice(bundle, "")
-    empty = Choice(PIANO, "there is no seed")
     choice: Choice | None = None
+    silent: tuple[Path, Tracks] | None = None
     seeds = [*seeds]
     for seed in seeds:
         tracks = read_tracks(read_bytes(seed), seed, one_tempo=not played)
         music = tracks.merge(drums)
+        if not len(music):  # no model plays it, so it has no voice
+            silent = silent or (seed, tracks)
+            continue
         found = choose_bundle(music, seed.name, [track.score for track in tracks.tracks])
         if request is not None and request.only is not None:
             alone = heard(seed, request.only, tracks, not played).merge(drums)
@@ -100,14 +104,14 @@ def name_bundle(
                 found = Choice(SCORE, f"the chorale model needs music after the bars of {seed.name} that it fills")
         elif request is not None and (found.bundle == PIANO or request.humanize):  # humanize= is for scores
             found = score_or_piano(seed, request, pedal, between)
-        if not len(music):  # no model plays it, so it has no voice
-            empty = found
-            continue
         if choice is None or found.bundle != CHORALE:  # a chorale is a score too
             choice = found
         if choice.bundle == PIANO:
             break
-    choice = choice or empty
+    if choice is None and silent is not None:
+        file, tracks = silent
+        check_sounds(tracks, drums, file)
+    choice = choice or Choice(PIANO, "there is no seed")
     if choice.bundle == PIANO and len(seeds) > 1 and between is None:
         choice = choice._replace(
             why=f"{choice.why}; one model plays all seeds, and scores alone may get that of scores"
@@ -181,8 +185,9 @@ def name_accompanist(bundle: str | None, music: Path, request: Accompany, pedal:
         if getattr(request.rules, name):
             return Choice(HARMONISER, f"{name}=true is for choirs")
     tracks = read_tracks(read_bytes(music), music, one_tempo=True)
+    one_line([tracks.merge()], music)  # raises here, before a line says who plays
     if request.only is not None:
-        alone = heard(music, request.only, tracks, one_tempo=True)  # raises here, before a line says who plays
+        alone = heard(music, request.only, tracks, one_tempo=True)  # raises here too
         if not len(alone.merge()):
             raise ConfigError("part", got=request.only, why="it has drums alone", allowed="one with a melody").of(music)
     if choose_bundle(tracks.merge(), music.name, [track.score for track in tracks.tracks]).bundle == CHORALE:

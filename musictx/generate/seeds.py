@@ -191,14 +191,20 @@ def read_seed(
     if part is not None:
         tracks = heard_part(project, path, tokenizer.metrical)
     score = tracks.merge(drums)
-    if not len(score) and len(tracks.merge(drums=True)):
-        raise UserError(f"{path}: the seed has only drums", DRUMS_ALONE)
-    if not len(score):
-        raise UserError(f"{path}: the seed has no notes", "give one with music in it")
+    check_sounds(tracks, drums, path)
     remarks = list[str]()
     score = fit_instruments(score, tracks, tokenizer, path, drums, remarks.append)
     score = fit_range(score, tokenizer, path, remarks.append)
     return Seed(score, tracks.meter(), project, tuple(remarks))
+
+
+def check_sounds(tracks: Tracks, drums: bool, path: Path) -> None:
+    """Raises UserError for a file without notes, or with those of drums that are not asked for."""
+    if len(tracks.merge(drums)):
+        return
+    if len(tracks.merge(drums=True)):
+        raise UserError(f"{path}: the seed has only drums", DRUMS_ALONE)
+    raise UserError(f"{path}: it has no notes", "give a file with notes")
 
 
 def heard_part(project: Project, path: Path, one_tempo: bool) -> Tracks:

@@ -9,7 +9,7 @@ import pytest
 from strategies import SHARED_DATA, slowing
 
 import musictx
-from musictx.errors import ConfigError, MidiError, ScoreError
+from musictx.errors import ConfigError, MidiError, ScoreError, UserError
 from musictx.generate.choose_bundle import (
     check_licence,
     choose_bundle,
@@ -235,8 +235,11 @@ def test_a_file_without_notes_does_not_choose_for_the_others(band, tmp_path):
     empty.write_bytes(to_midi(Notation((Part("Lead", 0, ()),), BARS, 384)))
     for files in ([empty, band], [band, empty]):
         assert name_bundle(None, files, request=Continue(), licence="free") == ("score", ON_BARS)
-    why = "the model of scores cannot play empty.mid: it has no notes"
-    assert name_bundle(None, [empty], request=Continue()) == ("piano", why)
+    for licence in (None, "free"):  # one line, before a model is named
+        with pytest.raises(UserError, match=r"^.*empty.mid: it has no notes: give"):
+            name_bundle(None, [empty, empty], request=Continue(), licence=licence)
+    with pytest.raises(UserError, match=r"^.*empty.mid: no notes to accompany"):
+        name_accompanist(None, empty, Accompany())
 
 
 def test_the_reason_names_the_file_whose_bars_are_too_long(tmp_path):
