@@ -100,7 +100,7 @@ class PerformanceError(MidiError):
 
 
 class ScoreError(MidiError):
-    """A score for models of scores, which has too much for them, as both hands; no other model suits it."""
+    """A score that has too much for models of scores, as both hands or 200 parts; no other model suits it."""
 
 
 class TokenError(UserError):

@@ -145,7 +145,12 @@ def score_or_piano(seed: Path, request: Request, pedal: bool = False, between: s
 
     def check() -> None:
         check_files(between=between)
-        score = read_score(seed, ScoreTokenizer(), tune=request.only if isinstance(request, Accompany) else None)
+        try:
+            score = read_score(seed, ScoreTokenizer(), tune=request.only if isinstance(request, Accompany) else None)
+        except TokenError as error:
+            if isinstance(request, Accompany):  # bars that no choir has either
+                raise ScoreError(seed, error.what, error.hint) from None
+            raise
         if isinstance(request, Accompany):
             accompanied(score)
         check_files(pedal)  # later: a performance is none without it either

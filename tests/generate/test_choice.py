@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 
+import mido
 import numpy as np
 import pytest
 from strategies import SHARED_DATA, slowing
@@ -247,6 +248,27 @@ def test_the_reason_names_the_file_whose_bars_are_too_long(tmp_path):
     path.write_bytes(to_midi(Notation((VOICE,), (Bar(0, 40, 4),), 960)))
     why = "the model of scores cannot play long.mid: bar 1 is in 40/4, which score tokens lack"
     assert name_bundle(None, [path], request=Continue()) == ("piano", why)
+    with pytest.raises(ScoreError, match=r"^.*long.mid: bar 1 is in 40/4, which score tokens lack"):
+        name_accompanist(None, path, Accompany())  # no choir has such bars either
+
+
+def test_a_score_of_too_many_parts_is_refused_and_a_performance_of_them_is_not(tmp_path):
+    parts = tuple(replace(VOICE, name=f"Part {n}") for n in range(65))
+    (tmp_path / "many.mid").write_bytes(to_midi(Notation(parts, BARS, 384)))
+    for choose in (
+        lambda path: name_bundle(None, [path], request=Continue()),
+        lambda path: name_bundle(None, [path], request=Continue(), licence="free"),
+        lambda path: name_accompanist(None, path, Accompany()),
+    ):
+        with pytest.raises(ScoreError, match=r"^.*many.mid: it has 65 staves, and at most 64 are written: give fewer"):
+            choose(tmp_path / "many.mid")
+    file = mido.MidiFile(tmp_path / "many.mid")
+    file.ticks_per_beat *= 40
+    for track in file.tracks:
+        for n, each in enumerate(track):
+            each.time = 40 * each.time + 7 * (n % 3)  # nobody keeps to the beat
+    file.save(tmp_path / "played.mid")
+    assert name_bundle(None, [tmp_path / "played.mid"], request=Continue()).bundle == "piano"
 
 
 def test_licence_free_leaves_models_whose_weights_may_be_sold(band):

@@ -10,7 +10,7 @@ from math import inf
 import mido
 import numpy as np
 
-from musictx.errors import MidiError, PerformanceError
+from musictx.errors import MidiError, PerformanceError, ScoreError
 from musictx.music.channels import CHANNELS, DRUM_CHANNEL, Places, drums_of
 from musictx.music.chunks import Chunks, read_chunks
 from musictx.music.midi_file import BEND, CONTROL, META, PROGRAM, Event, EventFile, events_of
@@ -130,13 +130,11 @@ def score_in(chunks: Chunks, source: object = "") -> tuple[Notation, Losses]:
     losses["shared"] = total - sum(len(part.notes) for part in parts)
     if not total:
         raise MidiError(source, "it has no notes" + " but drums" * (losses["drums"] > 0), "give a score with notes")
-    if len(parts) > MOST_PARTS:
-        raise MidiError(
-            source, f"it has {len(parts)} staves, and at most {MOST_PARTS} are written", "give fewer tracks"
-        )
     if off:
         why = f"is a performance, not a score: {off} of its {total} notes begin beside all twenty-fourths of a quarter"
         raise PerformanceError(source, why, "quantise it in a DAW or a notation program")
+    if (count := len(parts)) > MOST_PARTS:
+        raise ScoreError(source, f"it has {count} staves, and at most {MOST_PARTS} are written", "give fewer tracks")
     if (end := max(note.offset for part in parts for note in part.notes)) > MOST_QUARTERS * UNITS:
         raise MidiError(source, f"it lasts more than {MOST_QUARTERS:,} quarters", "cut it")
     events = sorted((each for track in file.tracks for each in track.events if each.kind == META), key=lambda x: x.tick)
