@@ -21,7 +21,10 @@ from musictx.tokenizers.rules import AUTO
 
 def read_around(files: list[Path], tokenizer: Tokenizer, request: Fill) -> Beginning:
     """Reads the gap of one MIDI file, or between two. Raises UserError, which names the file."""
-    seeds = [read_seed(file, tokenizer, request.drums, request.only) for file in files]
+    seeds = [
+        read_seed(file, tokenizer, request.drums, request.only, joins=n + 1 < len(files))
+        for n, file in enumerate(files)
+    ]
     if len(files) == 1:
         return gap_in_piece(seeds[0], files[0], tokenizer, request, files[0])
     remarks = [remark for seed in seeds for remark in seed.remarks]

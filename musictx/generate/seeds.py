@@ -4,7 +4,6 @@ import glob
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -21,7 +20,7 @@ from musictx.music.project import Project
 from musictx.music.read import SUFFIXES, notation_in, read_bytes, read_tracks, whole
 from musictx.music.score import DRUMS, Meter, Score
 from musictx.music.ticks import Tracks
-from musictx.music.upbeat import completes_upbeat, without_last_signature
+from musictx.music.upbeat import with_usual_meter
 from musictx.music.write import MIDI
 from musictx.tokenizers import Tokenizer, knows_one_piano
 
@@ -177,16 +176,21 @@ def read_each(seeds: Sequence[Path], read: Callable[[Path], T]) -> tuple[dict[Pa
 
 
 def read_seed(
-    path: Path, tokenizer: Tokenizer, drums: bool = False, part: str | None = None, goes_on: bool = False
+    path: Path,
+    tokenizer: Tokenizer,
+    drums: bool = False,
+    part: str | None = None,
+    goes_on: bool = False,
+    joins: bool = False,
 ) -> Seed:
-    """Reads a seed, or one `part` of it, with remarks; one that `goes_on` fills its last bar. Raises MidiError for a
+    """Reads a seed, or one `part` of it, with remarks; one that `goes_on` fills its last bar, one that `joins` another
+    keeps it, and has the meter before that behind it. Raises MidiError for a
     file without music, UserError for no notes that the model has."""
     tracks = read_tracks(data := read_bytes(path), path, one_tempo=tokenizer.metrical)
     written = notation_in(data, path)
     data = whole(data, path)
-    if goes_on and completes_upbeat(tracks):
-        data = without_last_signature(data)
-        tracks = replace(tracks, signatures=tracks.signatures[:-1])
+    if goes_on or joins:
+        tracks, data = with_usual_meter(tracks, data, fills=goes_on)
     project = Project(data, tracks.tempo_map, part, drums, written)
     if part is not None:
         tracks = heard_part(project, path, tokenizer.metrical)

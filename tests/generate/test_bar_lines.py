@@ -204,6 +204,18 @@ def test_a_picture_has_the_bar_lines_of_the_file(tmp_path, include_seed):
     assert ">bars, and seconds<" in (tmp_path / "roll.svg").read_text()
 
 
+def test_between_two_files_new_music_has_the_meter_before_a_bar_that_completes_the_upbeat(tmp_path):
+    chords = [(k / 2, k / 2 + 0.45, "CFG"[k % 3]) for k in range(24)]
+    a = midi(tmp_path / "a.mid", chords, (0, signature(1)), (1, signature(3)), (10, signature(2)))
+    b = midi(tmp_path / "b.mid", chords, (0, signature(3)))
+    (music,) = musictx.load("piano").fill_between(a, b, bars=2)
+    assert [music.new_from_s, music.new_to_s] == pytest.approx([6.0, 9.0], abs=1e-6)
+    music.write(tmp_path / "c.mid")
+    tracks = read_tracks((tmp_path / "c.mid").read_bytes(), "c.mid")
+    quarters = [(tick / 480, beats) for tick, beats, _ in tracks.signatures.tolist()]
+    assert quarters == [(0, 1), (1, 3), (10, 2), (12, 3), (18, 3)]
+
+
 def test_between_two_files_on_a_grid_bar_lines_and_beats_stay(tmp_path):
     model, chords = musictx.load("piano"), [(k / 2, k / 2 + 0.45, "CFG"[k % 3]) for k in range(15)]
     a = midi(tmp_path / "a.mid", chords, (0, signature(4)))  # its last note ends before the bar line, at 7.45
