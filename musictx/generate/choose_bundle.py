@@ -118,9 +118,11 @@ def name_bundle(
         )
     if licence == FREE and choice.bundle == PIANO:
         why = f"{choice.why}, so only the piano model plays, whose weights may not be sold"
-        raise ConfigError(
-            "licence", got=licence, why=why, allowed="null, or a quantised seed and settings that models of scores keep"
-        )
+        allowed = "null, or a quantised seed and settings that models of scores keep"
+        if between is not None:
+            why = "only the piano model joins two files, and its weights may not be sold"
+            allowed = "null, or both as one score, with empty bars between them, to infill="
+        raise ConfigError("licence", got=licence, why=why, allowed=allowed)
     packaged_bundle(choice.bundle)  # raises here if the package lacks it, before a line promises it
     return choice
 

@@ -277,6 +277,8 @@ def test_licence_free_leaves_models_whose_weights_may_be_sold(band):
         ConfigError, match=r"^licence=free: elise.mid is a performance.*: give null, or a quantised seed and settings "
     ):
         name_bundle(None, [seed_path("elise")], request=Continue(), licence="free")
+    with pytest.raises(ConfigError, match=r"^licence=free: only the piano model joins two files, .* to infill=$"):
+        name_bundle(None, [band, band], request=Fill(), between=f"{band},{band}", licence="free")
     for name in BUNDLES:
         header = read_header(packaged_bundle(name))
         check_licence(None, name, header)
