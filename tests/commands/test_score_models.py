@@ -76,7 +76,7 @@ def test_accompany_adds_two_hands(place):
         ("generate song.mid length_bars=2.5", "length_bars=2.5: a score goes on by whole bars: give a whole number"),
         (
             "generate song.mid length_bars=100000",
-            "song.mid: length_bars=100000: 100000 new bars for 2 parts",
+            "song.mid: length_bars=100000: 100,000 new bars for 2 parts",
         ),
         ("generate seed_midi=null", "seed_midi=null: a score model goes on with a score: give one"),
         ("generate song.mid seed_from=end", "seed_from=end: a score is heard from its beginning: leave it out"),
