@@ -32,7 +32,7 @@ from musictx.generate.open_player import Playing
 from musictx.generate.primer import Primer
 from musictx.generate.requests import Continue
 from musictx.generate.result import Music
-from musictx.generate.seeds import find_seeds
+from musictx.generate.seed_files import find_seeds
 from musictx.music.beat_grid import BeatGrid, find_grid
 from musictx.music.ending import ending_s
 from musictx.music.read import read_bytes, read_tracks

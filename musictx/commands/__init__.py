@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from musictx.generate.control import Control
     from musictx.generate.open_bundle import Opened
     from musictx.generate.result import Music
-    from musictx.generate.seeds import Targets
+    from musictx.generate.seed_files import Targets
 
 
 def check_within(config: Any, name: str, least: float, most: float = inf) -> None:

@@ -20,7 +20,7 @@ from musictx.generate.open_player import check_device, open_accompanying, open_p
 from musictx.generate.requests import HUMANIZE, Accompany, Request, Sampling
 from musictx.generate.score_music import ScoreMusic
 from musictx.generate.score_tasks import check_files, task_of
-from musictx.generate.seeds import Targets, name_targets
+from musictx.generate.seed_files import Targets, name_targets
 from musictx.model.header import read_header
 from musictx.model.packaged import bundle_path, seed_path
 from musictx.setting import setting

@@ -22,7 +22,8 @@ from musictx.generate.open_player import Playing, check_device, open_playing, ow
 from musictx.generate.requests import NewMusic
 from musictx.generate.result import Music
 from musictx.generate.score_tasks import Task, check_files, check_seed, draw_tasks, task_of
-from musictx.generate.seeds import NEW, Targets, check_apart, find_seeds, find_sides, name_targets, read_each
+from musictx.generate.seed_files import NEW, Targets, check_apart, find_seeds, find_sides, name_targets
+from musictx.generate.seeds import read_each
 from musictx.model.header import read_header
 from musictx.model.packaged import bundle_path
 from musictx.model.tensors import tensors_hash

@@ -13,7 +13,8 @@ from musictx.generate.gap import Gap, step_s
 from musictx.generate.primer import ANY_MOMENT, Primer, bar_numbers, choose_primer, grid_of, say_grid
 from musictx.generate.requests import UNSAID, Continue, Own
 from musictx.generate.result import Music, Place
-from musictx.generate.seeds import Seed, find_seeds, fit_drums, fit_range, fit_voices, named_apart, read_seed
+from musictx.generate.seed_files import find_seeds, named_apart
+from musictx.generate.seeds import Seed, fit_drums, fit_range, fit_voices, read_seed
 from musictx.model.steps import Player
 from musictx.music.project import Project
 from musictx.music.score import Meter, Score

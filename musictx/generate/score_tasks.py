@@ -20,7 +20,7 @@ from musictx.generate.score_music import ScoreMusic, both, fitted, loudness_of, 
 from musictx.generate.score_seeds import ScoreSeed, read_score, seconds_at
 from musictx.generate.score_templates import Template, accompanied, continued, with_gap, without_closing
 from musictx.generate.scores import check_settings, draw_parts
-from musictx.generate.seeds import find_seeds, named_apart
+from musictx.generate.seed_files import find_seeds, named_apart
 from musictx.model.steps import Player
 from musictx.music.notation.chord_symbols import unknown
 from musictx.music.notation.notation import Notation

@@ -180,8 +180,11 @@ def find(path, request):
 def test_a_length_that_no_row_has_room_for_is_refused_before_work(tmp_path):
     path = in_file(DANCE, tmp_path)
     for length, says in (
-        (Length(bars=100_000.0), "length_bars=100000: 100,000 new bars for 2 parts: give at most 8928; then go on with"),
-        (Length(seconds=80_000), "length_seconds=80000: 26667 new bars for 2 parts: give at most 26784; then go on"),
+        (
+            Length(bars=100_000.0),
+            "length_bars=100000: 100,000 new bars for 2 parts: give at most 8928; then",
+        ),
+        (Length(seconds=80_000), "length_seconds=80000: 26,667 new bars for 2 parts: give at most 26784; then go on"),
     ):
         with pytest.raises(ConfigError) as refused:
             task_of(path, SCORE, Continue(PLAIN, length))

@@ -6,7 +6,8 @@ import pytest
 from strategies import forget_pedal
 
 from musictx.errors import ConfigError, MidiError, UserError
-from musictx.generate.seeds import find_seeds, fit_voices, name_targets, read_seed
+from musictx.generate.seed_files import find_seeds, name_targets
+from musictx.generate.seeds import fit_voices, read_seed
 from musictx.model.packaged import FOLDER, bundle_path, print_precedence
 from musictx.music.score import DRUMS, Score
 from musictx.music.write import write_midi
