@@ -11,7 +11,7 @@ from strategies import notations
 from musictx.music.notation.notation import Notation
 from musictx.music.notation.parts import Bar, Key, Note, Part
 from musictx.music.notation.read import read_notation
-from musictx.music.notation.spelling import spelled
+from musictx.music.notation.spelling import key_of, spelled
 from musictx.music.notation.write import to_musicxml
 
 MAJOR, MINOR = (0, 2, 4, 5, 7, 9, 11), (0, 2, 3, 5, 7, 8, 10)
@@ -76,3 +76,19 @@ def test_names_do_not_wait_for_what_partitura_would_import_besides():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[[('F', 1, 4)]] set()\n"
+
+
+@pytest.mark.parametrize(
+    ("pitches", "sharps"),
+    [
+        ([67, 67, 64, 62, 67, 69, 65, 67, 62, 64, 67, 60], 0),  # by Krumhansl's profiles two sharps
+        ([62, 64, 67, 69, 62, 65, 62, 67, 62, 64, 60, 62], 0),  # and here one
+        ([67, 71, 74, 67, 66, 69, 74, 67], 1),
+        ([62, 65, 69, 70, 69, 61, 62], -1),  # D minor with its leading note
+        ([*range(60, 72)], 0),
+        ([], 0),
+    ],
+)
+def test_a_key_that_nobody_says_needs_the_fewest_accidentals(pitches, sharps):
+    part = Part("", 0, tuple(Note(24 * n, 24, pitch) for n, pitch in enumerate(pitches)))
+    assert key_of(Notation((part,), (Bar(0, 4, 4),), 96)) == Key(0, sharps)
