@@ -16,7 +16,7 @@ steps, and its rate falls to zero (Hägele et al. 2024). The next budget goes on
 The rule that chooses, for each corpus, kind and budget, by nats a token of validation pieces: begin at `FIRST`, or at
 the choice of the budget before. Take a neighbour that is better, until none is: half or twice the rate, next dropout,
 another window, the other optimizer at half, the same or twice the rate. Budgets over `WIDE` minutes try half the rate,
-more dropout and the next window once: longer trainings ask for these, and trials cost too much there. Up to `SEEDED`
+more dropout and the next window alone: longer trainings ask for these, and trials cost too much there. Up to `SEEDED`
 minutes each choice has `--seeds` random seeds, later one.
 
 Scoring is fair to both: a Transformer hears at least half a window before each token, an LSTM carries its state through
@@ -71,7 +71,7 @@ def chosen(kind: str, first: Way, wide: bool, cost: Callable[[Way], float]) -> W
         before = best
         for way in neighbours(kind, before, wide):
             best = min(best, way, key=cost)  # of two that are equal the first
-        if best == before or not wide:
+        if best == before:
             return best
 
 

@@ -74,16 +74,19 @@ def test_the_rule_ends_where_no_neighbour_is_better(best):
     assert found.rate == pytest.approx(best.rate)
 
 
-def test_wide_budgets_move_once():
+def test_long_budgets_move_only_where_longer_trainings_ask_for_it():
     asked = set()
 
     def cost(way):
         asked.add(way)
-        return way.rate
+        return abs(np.log2(way.rate / 1e-3)) + abs(np.log2(way.window / 1024))
 
     found = chosen("table", Way(256, "muon", 4e-3, 0.1), False, cost)
-    assert found == Way(256, "muon", 2e-3, 0.1)
-    assert asked == {found, Way(256, "muon", 4e-3, 0.1), Way(256, "muon", 4e-3, 0.2), Way(1024, "muon", 4e-3, 0.1)}
+    assert found == Way(1024, "muon", 1e-3, 0.1)
+    assert {way.optimizer for way in asked} == {"muon"}
+    assert min(way.dropout for way in asked) == 0.1
+    assert max(way.rate for way in asked) == 4e-3
+    assert min(way.window for way in asked) == 256
 
 
 @pytest.mark.parametrize(("kind", "optimizer"), [*product(("LSTM", "table"), ("adamw", "muon"))])
