@@ -137,7 +137,7 @@ def test_guides_have_commands():
     assert {name for name in TEXTS if name not in PAGES} == {
         *("docs/play/browser.md", "docs/train/gpu.md", "docs/train/several.md", "docs/train/voices.md"),
         *("docs/train/python.md", "docs/train/all-about-data.md", "docs/train/all-about-training.md"),
-        "docs/measure/likelihood.md",
+        *("docs/measure/likelihood.md", "docs/play/gallery.md"),
     }
 
 

@@ -47,7 +47,7 @@ def test_drums_are_no_melody():
 
 @pytest.mark.parametrize("corpus", [[], [Score.empty()], [tune(60), tune(62)]])
 def test_a_corpus_without_music_is_refused(corpus):
-    with pytest.raises(UserError, match=f"{len(corpus)} training pieces"):
+    with pytest.raises(UserError, match=f"{len(corpus)} training piece"):
         CorpusIndex(corpus)
 
 

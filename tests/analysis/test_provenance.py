@@ -96,6 +96,6 @@ def test_a_store_without_two_notes_is_refused_before_the_model_opens(world, tmp_
     one = Piece("one", store.tokenizer.encode(Score([0.0], [1.0], [60], [80])), 1.0)
     write_store(tmp_path / "one", store.tokenizer, store.manifest.corpus, {"train": [one], "validation": [one]}, [])
     words = ["musictx", "generate", "bundle=nowhere", f"seed_midi={world.seed}", "known_store=one"]
-    assert refused(words, tmp_path).startswith("error: 1 training pieces ")
+    assert refused(words, tmp_path).startswith("error: 1 training piece ")
     said = "error: nothing is not a token store (no manifest.json): make one with musictx prepare"
     assert refused([*words, "known_store=nothing"], tmp_path) == said

@@ -87,7 +87,7 @@ def test_hands_keep_to_an_octave_and_their_places(chord, left):
     ("change", "reason"),
     [
         ({"text": "0.0 1.0\n"}, "no table"),
-        ({"text": "0.0 1.0 1.0\n"}, "1 beats"),
+        ({"text": "0.0 1.0 1.0\n"}, "1 beat,"),
         ({"text": beats((2, 6, 10)).replace("2.5 ", "2.6 ")}, "not a quarter apart"),
         ({"text": beats((2, 7, 12), 16)}, "mostly not 4 or 6"),
         ({"text": beats((2, 6, 10), first=0.06)}, "near sixteenths"),
