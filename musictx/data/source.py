@@ -4,16 +4,16 @@ import os
 import stat
 import urllib.request
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import file_digest
 from http.client import HTTPException
 from pathlib import Path
 from typing import NamedTuple
 
-from musictx.errors import ConfigError, MidiError, StoreError
+from musictx.errors import ConfigError, MidiError, StoreError, counted
 from musictx.files import printable, replacing
 from musictx.music.notation.several import BOOKS, Several, several
 from musictx.music.other_formats import LOOKED_AT, NOTATION, notation_of, other_format, ways
@@ -21,7 +21,8 @@ from musictx.music.read import MOST_BYTES, SUFFIXES
 from musictx.waiting import Waiting
 
 UNREADABLE = "cannot be read"
-MOST_PIECES = 2**16  # of a file: the largest collections of tunes have some fifty thousand
+MOST_PIECES = 2**20  # of all books: the largest collections of tunes have some fifty thousand
+MOST_TEXT = 2**28  # bytes of all pieces of a book, each with its head
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def open_source(path: Path, suffixes: tuple[str, ...] = SUFFIXES, without: Seque
     if not path.is_file() and not path.is_dir():
         raise ConfigError("path", got=path, why="it is neither a folder nor a zip archive")
     if path.is_file() and _is_notation(path):
-        pieces = [*_pieces(_file(printable(path.name), str(path)))]
+        pieces = _pieces([_file(printable(path.name), str(path))])
         if len(pieces) == 1:
             raise ConfigError("path", got=path, why="it is one score", allowed="a folder, zip or book of scores")
         yield pieces
@@ -58,7 +59,7 @@ def open_source(path: Path, suffixes: tuple[str, ...] = SUFFIXES, without: Seque
         raise ConfigError("path", got=path, why=why) from None
     with archive as opened:
         files = _members(opened, suffixes) if opened else _walk(path, suffixes, without)
-        items = [piece for item in sorted(files, key=lambda item: item.name) for piece in _pieces(item)]
+        items = _pieces(sorted(files, key=lambda item: item.name))
         if not items:
             names = opened.namelist() if opened else [item.name for item in _walk(path, ("",), without)]
             raise no_file_error(path, kinds, names)
@@ -72,33 +73,50 @@ def no_file_error(path: Path, kinds: str, names: Sequence[str]) -> StoreError:
     return StoreError(f"{path} {is_other}") if is_other else StoreError(f"no {kinds} file in {where}", ways(names))
 
 
-def _pieces(item: Item) -> Iterator[Item]:
-    """The pieces of a file that has several, `book.abc/2.abc`; else the file."""
-    suffix, found = Path(item.name).suffix, None
-    if (kind := NOTATION.get(suffix.lower(), "")) in BOOKS:
-        with suppress(MidiError):  # which is raised again where the file is read
-            found = several(item.load(MOST_BYTES), kind, item.name)
-    if found is None or len(found.spans) < 2:
-        yield item
-    elif (count := len(found.spans)) > MOST_PIECES:
-        why = f"it has {count} pieces, and at most {MOST_PIECES} are read; cut it into several files"
-        yield Item(item.name, item.stamp, partial(_refuse, item.name, why))
-    else:
-        for n in range(count):
-            name = f"{item.name}/{n + 1}{suffix}"
-            yield Item(name, f"{item.stamp}:{n + 1}", partial(_piece, name, found, n))
+def _pieces(items: Iterable[Item]) -> list[Item]:
+    """The files, each with several pieces as these, `book.abc/2.abc`; at most `MOST_PIECES` of all books."""
+    cut = lru_cache(maxsize=2)(_cut)  # of the books that are read just now: a text can be far larger than its archive
+    found, most = list[Item](), MOST_PIECES
+    for item in items:
+        suffix, count, size = Path(item.name).suffix, 0, 0
+        if NOTATION.get(suffix.lower(), "") in BOOKS:
+            with suppress(MidiError):  # which is raised again where the file is read
+                book = cut(item)
+                count, size = len(book.spans), book.size
+        if count < 2:
+            found.append(item)
+        elif count > most or size > MOST_TEXT:
+            limit = f"{MOST_PIECES} of all books" if count > most else f"{MOST_TEXT >> 20} MB with the head of each"
+            why = f"it has {counted(count, 'piece')}, and at most {limit} are read; cut it into several files"
+            found.append(Item(item.name, item.stamp, partial(_refuse, item.name, why)))
+        else:
+            most -= count
+            for n in range(count):
+                name = f"{item.name}/{n + 1}{suffix}"
+                found.append(Item(name, f"{item.stamp}:{n + 1}", partial(_piece, name, cut, item, n)))
+    return found
 
 
-def _piece(name: str, found: Several, n: int, limit: int) -> bytes:
-    return _bounded(found.piece(n), limit, name)
+def _cut(item: Item) -> Several:
+    return several(item.load(MOST_BYTES), NOTATION[Path(item.name).suffix.lower()], item.name)
+
+
+def _piece(name: str, cut: Callable[[Item], Several], item: Item, n: int, limit: int) -> bytes:
+    try:
+        return _bounded(cut(item).piece(n), limit, name)
+    except IndexError:
+        raise MidiError(name, "its file has changed meanwhile") from None
 
 
 def _is_notation(path: Path) -> bool:
     """Whether a file is a score or a book: an archive of packed scores is neither."""
     if notation_of(_head(path), path) is None or not zipfile.is_zipfile(path):
         return notation_of(_head(path), path) is not None
-    with zipfile.ZipFile(path) as archive:
-        return "META-INF/container.xml" in archive.namelist()
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return "META-INF/container.xml" in archive.namelist()
+    except Exception:  # zipfile raises many types for damage; its reader says more
+        return False
 
 
 def _head(path: Path) -> bytes:

@@ -1,5 +1,6 @@
 """Books of tunes and movements: each piece is a piece of the store, and every road reads the same files."""
 
+import tracemalloc
 import zipfile
 from itertools import product
 
@@ -62,6 +63,70 @@ def test_each_movement_of_mei_is_as_it_is_alone(tmp_path):
     assert len({str(each) for each in alone}) == 3
 
 
+@pytest.mark.parametrize(
+    "music",
+    [
+        "<!-- {0} -->{0}<!-- <score> -->{1}{2}",
+        "<mdiv>{0}{1}</mdiv>{2}",
+        "<mdiv>{0}<mdiv>{1}</mdiv></mdiv><mdiv><mdiv><score/></mdiv>{2}</mdiv>",
+        "<mdiv><score/></mdiv><mdiv><score /></mdiv>{0}<mdiv><score></score></mdiv>{1}{2}",
+    ],
+)
+def test_movements_are_those_of_the_tree(tmp_path, music):
+    whole = MEI.replace(MOVEMENT, music.format(*MOVEMENTS))
+    (tmp_path / "trio.mei").write_text(whole)
+    alone = [heard(MEI.replace(MOVEMENT, each).encode(), "trio.mei") for each in MOVEMENTS]
+    found = [heard(data, name) for name, data in pieces(tmp_path).items()]
+    assert [each for each in found if each] == alone
+    assert heard(whole.encode(), "trio.mei") == alone[0]
+    assert score_of(whole.encode(), "trio.mei")[1]["movements"] == 2
+
+
+def test_files_that_only_look_like_books_are_one_file_each(tmp_path):
+    (tmp_path / "a.mei").write_text("<mei>" + "<score >" * 20_000)
+    (tmp_path / "b.mei").write_text("<mei>" + "</score >" * 20_000)
+    found = pieces(tmp_path)
+    assert list(found) == ["a.mei", "b.mei"]
+    for name, data in found.items():
+        assert str(encode_score(data, name)).startswith("it cannot be read as notation")
+
+
+@pytest.mark.parametrize("cut", [100, 200, -10, -30])
+def test_a_damaged_packed_score_is_refused_in_words(tmp_path, cut):
+    with zipfile.ZipFile(tmp_path / "t.mxl", "w") as score:
+        score.writestr("META-INF/container.xml", "<container/>" * 20)
+    whole = (tmp_path / "t.mxl").read_bytes()
+    for damaged in (whole[:cut], whole[:cut] + bytes(20) + whole[cut + 20 :]):
+        (tmp_path / "t.mxl").write_bytes(damaged)
+        with pytest.raises((ConfigError, MidiError)):
+            pieces(tmp_path / "t.mxl")
+
+
+def test_texts_of_books_do_not_stay_in_memory(tmp_path):
+    for n in range(20):
+        (tmp_path / f"{n}.abc").write_text("\n".join(TUNES[:2]) + "%" + 2**20 * "a" + "\n")
+    tracemalloc.start()
+    with open_source(tmp_path) as items:
+        held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert len(items) == 40
+    assert held < 8 * MB
+
+
+@pytest.mark.parametrize("field", ["X:", "X: ", "X:\t7", "X:007 % of the book", "X:12a", "X: from the attic"])
+def test_a_number_or_none_begins_a_tune(tmp_path, field):
+    (tmp_path / "b.abc").write_text("\n".join([TUNES[0], TUNES[1].replace("X:6", field), TUNES[2]]))
+    found = pieces(tmp_path)
+    assert [heard(data, name) for name, data in found.items()] == [heard(each.encode(), "t.abc") for each in TUNES[:3]]
+
+
+def test_words_within_a_field_begin_no_tune(tmp_path):
+    told = TUNES[0].replace("K:", "H:From the book\nX: 12 of O'Neill\nK:")
+    (tmp_path / "b.abc").write_text(told + TUNES[1])
+    found = pieces(tmp_path)
+    assert [heard(data, name) for name, data in found.items()] == [heard(each.encode(), "t.abc") for each in TUNES[:2]]
+
+
 def test_a_book_is_a_corpus_and_a_tune_that_cannot_be_read_is_named(tmp_path):
     (tmp_path / "b.abc").write_text("\n".join([*TUNES, "X:9\nK:C\nz3|]\n"]))
     config = PrepareScoresConfig(path=str(tmp_path / "b.abc"), out=str(tmp_path / "store"), workers=1)
@@ -82,7 +147,15 @@ def test_one_tune_is_no_corpus_and_too_many_are_refused(tmp_path, monkeypatch):
         pieces(tmp_path / "b.abc")
     (tmp_path / "b.abc").write_text("\n".join(TUNES))
     monkeypatch.setattr(source, "MOST_PIECES", 4)
-    with pytest.raises(MidiError, match="it has 5 pieces, and at most 4 are read"):
+    with pytest.raises(MidiError, match="it has 5 pieces, and at most 4 of all books are read"):
+        pieces(tmp_path)
+    (tmp_path / "c.abc").write_text("\n".join(TUNES[:3]))
+    (tmp_path / "b.abc").write_text("\n".join(TUNES[:2]))
+    with pytest.raises(MidiError, match="c.abc: it has 3 pieces"):
+        pieces(tmp_path)
+    monkeypatch.setattr(source, "MOST_TEXT", 900)
+    (tmp_path / "c.abc").write_text("%" + 500 * "a" + "\n" + "\n".join(TUNES[:2]))
+    with pytest.raises(MidiError, match="c.abc: it has 2 pieces"):
         pieces(tmp_path)
     (tmp_path / "b.abc").write_bytes(b"")
     with pytest.raises(MidiError, match="the file is empty"):

@@ -24,7 +24,8 @@ IN_CHORD = re.compile(r'\[("[^"\n]*")(?=[^\[\]|\n]*\])')  # words within the bra
 # music21 reads these fields only as lines; those within remarks and words are none
 INLINE = re.compile(r'(?<!\\)%.*|"[^"\n]*"|\[((?:[KLMQ]:|I: *MIDI)[^\[\]]{0,200})\]')
 GOES_ON = re.compile(r"(?<!\n)\n+\+:|(?<=[^\n])\\[ \t]*\n+w:|(?<=&)[ \t]*\\[ \t]*\n")
-TUNE = re.compile(r"(?m)^(?=X: *\d)")
+# a number, or none, begins a tune; words do behind an empty line, and else belong to the field before
+TUNE = re.compile(r"(?m)^(?=X:[ \t]{0,99}(?:\d\S*)?[ \t]{0,99}(?:%.*)?$)|(?:\A|(?<=\n\n))(?=X:)")
 TEXTS = re.compile(r"(?ms)^%%begin(\w+).*?(?:^%%end\1[^\n]*$|\Z)")  # beside the music
 # names that stand for a tune's chord symbols: music21 takes a minus for a flat, and refuses some kinds
 MARKS = [
@@ -154,14 +155,13 @@ def _mark(word: str, semitones: int, symbols: dict[ChordSymbol, str], losses: Co
 
 def _first_tune(text: str, losses: Counter[str]) -> Iterator[str]:
     """The lines of the first tune, fields alone, with what goes on with them, without texts."""
-    tunes, is_apart = 0, False
-    text = TEXTS.sub("", re.sub(r"\r\n?", "\n", text))
-    for line in GOES_ON.sub(" ", text).split("\n"):
-        tunes += bool(TUNE.match(line))
+    is_apart = False
+    tunes = TUNE.split(TEXTS.sub("", re.sub(r"\r\n?", "\n", text)))
+    losses["tunes"] += max(len(tunes) - 2, 0)
+    for line in GOES_ON.sub(" ", "".join(tunes[:2])).split("\n"):
         # the standard ends a tune with an empty line; people write bars behind one, and remarks
         is_apart = not line.strip() or (is_apart and "|" not in line and not FIELD.match(line))
         if is_apart:
             continue
-        if tunes < 2 and (not line.startswith("%") or SOUND.match(line)):
+        if not line.startswith("%") or SOUND.match(line):
             yield from INLINE.sub(lambda each: f"\n{each[1]}\n" if each[1] else each[0], line).split("\n")
-    losses["tunes"] += max(tunes - 1, 0)

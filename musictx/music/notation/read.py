@@ -126,7 +126,6 @@ def _for_music21(
         spines = Spines(without_names(text) if "*k[" in text else text, losses)
         return [spines.text], {}, [spines]
     text = re.sub(r"^[^<]+", "", text)
-    losses["movements"] += max(len(re.findall(r"<score[\s>]", text)) - 1, 0)
     text = mei.for_music21(text, losses)
     unread = mei.Unread(text, losses)
     return [text], unread.symbols, [unread]

@@ -1,34 +1,72 @@
 """A file of several pieces, as a book of ABC or the movements of MEI, cut into files of one piece each."""
 
 import re
+from itertools import accumulate, pairwise
 from typing import NamedTuple
+from xml.parsers import expat
 
+from musictx.errors import MidiError
 from musictx.music.notation.abc_tune import TEXTS, TUNE
 from musictx.music.notation.text import text_of
 
 BOOKS = ("abc", "mei")  # music21's names of the formats
-MOVEMENT = re.compile(r"(?s)<((?:\w+:)?score)(?=[\s>]).*?</\1\s*>")
 
 
 class Several(NamedTuple):
-    """The text of a file, and where each piece is; all have what stands before the first and behind the last."""
+    """A file's bytes, where each piece is among them, and where it belongs in what all pieces have in common."""
 
-    text: str
+    data: bytes
     spans: list[tuple[int, int]]
-    end: str = ""
+    common: bytes
+    places: list[int]
 
     def piece(self, n: int) -> bytes:
         """A file of one piece alone."""
-        begin, end = self.spans[n]
-        return f"{self.text[: self.spans[0][0]]}{self.text[begin:end]}{self.end}".encode()
+        (begin, end), place = self.spans[n], self.places[n]
+        return self.common[:place] + self.data[begin:end] + self.common[place:]
+
+    @property
+    def size(self) -> int:
+        """The bytes of all pieces, each with what is common."""
+        return len(self.data) + len(self.common) * (len(self.spans) - 1)
 
 
 def several(data: bytes, kind: str, source: object) -> Several:
     """The pieces of a file of a `kind` of `BOOKS`. Raises MidiError where there is no text to read."""
     text = text_of(data, source)
     if kind == "abc":
-        text = TEXTS.sub("", re.sub(r"\r\n?", "\n", text))
-        begins = [each.start() for each in TUNE.finditer(text)]
-        return Several(text, list(zip(begins, [*begins[1:], len(text)], strict=False)))
-    spans = [each.span() for each in MOVEMENT.finditer(text)]
-    return Several(text, spans, text[spans[-1][1] :] if spans else "")
+        head, *tunes = [each.encode() for each in TUNE.split(TEXTS.sub("", re.sub(r"\r\n?", "\n", text)))]
+        spans = [*pairwise(accumulate(map(len, tunes), initial=len(head)))]
+        return Several(b"".join([head, *tunes]), spans, head, [len(head)] * len(tunes))
+    data = text.encode()
+    try:
+        spans = _movements(data)
+    except expat.ExpatError as error:
+        raise MidiError(source, f"it cannot be read as notation ({error})", "export it again") from None
+    parts, places = [data[: spans[0][0] if spans else None]], list[int]()
+    for (_, begin), (end, _) in pairwise([*spans, (len(data), 0)]):
+        places.append(sum(map(len, parts[-1:])) + (places[-1] if places else 0))
+        parts.append(data[begin:end])
+    return Several(data, spans, b"".join(parts), places)
+
+
+def _movements(data: bytes) -> list[tuple[int, int]]:
+    """Where the outermost scores are, without empty ones. Raises ExpatError."""
+    parser, spans, opened = expat.ParserCreate("utf-8"), list[tuple[int, int]](), list[int]()
+    is_empty = True
+
+    def begin(name: str, _: dict[str, str]) -> None:
+        nonlocal is_empty
+        is_empty = name.rpartition(":")[2] == "score"
+        if is_empty:
+            opened.append(parser.CurrentByteIndex)
+
+    def end(name: str) -> None:
+        if name.rpartition(":")[2] == "score":
+            first = opened.pop()
+            if not opened and not is_empty:
+                spans.append((first, data.index(b">", parser.CurrentByteIndex) + 1))
+
+    parser.StartElementHandler, parser.EndElementHandler = begin, end
+    parser.Parse(data, True)
+    return spans
