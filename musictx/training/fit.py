@@ -139,8 +139,8 @@ def _run(
         if slow := emulation(config.trainer):
             say(slow)
         epochs, steps = config.trainer.max_epochs, config.trainer.max_steps
+        total = config.trainer.total_steps(data.batches_per_epoch)
         if epochs is not None and steps != -1:
-            total = config.trainer.total_steps(data.batches_per_epoch)
             first = f"steps={steps}" if total == steps else f"epochs={epochs}"
             say(f"of two limits, trainer.max_{first} ends the training, after {counted(total, 'step')}")
         if every is not None and not samples:
@@ -149,7 +149,7 @@ def _run(
         if run.checkpoints.is_dir():
             with run.lock():  # refuse before anything in it changes
                 pass
-        go_on_from = run.open(config, make_record(data.store, config.trainer.accelerator))
+        go_on_from = run.open(config, make_record(data.store, config.trainer.accelerator), total)
         holding.enter_context(run.lock())
         start = go_on_from, run.record().wandb_id
     go_on_from, wandb_id = trainer.strategy.broadcast(start)

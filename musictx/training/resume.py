@@ -29,6 +29,9 @@ def with_resume(config: TrainConfig, words: Sequence[str]) -> TrainConfig:
         why = f"it was begun with objective={run.objective}, which is not in musictx"
         allowed = f"objective={run.objective} too to run it"
         raise ConfigError("resume", got=config.resume, why=why, allowed=allowed)
+    if "out" in names and Path(config.out).resolve() != folder.path.resolve():
+        why = "resume= goes on in the run's own folder"
+        raise ConfigError("out", got=config.out, why=why, hint="leave one of them out")
     run = replace(run, overwrite=False)
     for name in ["resume", *names]:
         run = _with(run, config, name)

@@ -23,12 +23,12 @@ from omegaconf.errors import OmegaConfBaseException
 from musictx.config.model import schemas
 from musictx.config.train import TrainConfig
 from musictx.data.store import Store, check_split
-from musictx.errors import ConfigError, UserError
+from musictx.errors import ConfigError, UserError, counted
 from musictx.files import real_path, replacing, write_json
 from musictx.model.packaged import BUNDLE
 from musictx.system import locked
 from musictx.terminal import say
-from musictx.training.checkpoints import LAST, check_whole
+from musictx.training.checkpoints import BEST, LAST, check_whole, step_of
 from musictx.training.failure import FAILED
 from musictx.training.metrics import Metrics, read_metrics
 
@@ -159,19 +159,25 @@ class RunFolder:
         with locked(self.checkpoints / LOCK, error):
             yield
 
-    def open(self, config: TrainConfig, record: Record) -> Path | None:
-        """The checkpoint to resume from; None for a new run, whose config and record it writes. Raises ConfigError for
-        another run or store than the folder's, UserError for damaged files."""
+    def open(self, config: TrainConfig, record: Record, steps: int) -> Path | None:
+        """The checkpoint to resume a run of so many steps from; None for a new run, whose config and record it writes.
+        Raises ConfigError for another run or store than the folder's, UserError for damaged files."""
         if self._aside.exists() and not self.path.exists():  # killed between two renames
             self._aside.rename(self.path)
         if self.is_unfinished and not config.overwrite:
             self._check_same(config, record)
+            if self.last_checkpoint.is_file():
+                check_whole(self.last_checkpoint)
+                done = step_of(self.last_checkpoint)
+                if steps <= done and not (self.checkpoints / BEST).is_file():  # no step would make a model
+                    why = f"the run has made {counted(done, 'step')}, and has no validated model yet"
+                    name = "max_steps" if steps == config.trainer.max_steps else "max_epochs"
+                    raise ConfigError(name, got=getattr(config.trainer, name), why=why, allowed="more, or leave it out")
             if config.resume:
                 self._write(config)
             for partial in self.path.glob("**/.*.partial*"):  # of a process killed while writing
                 partial.unlink()
             if self.last_checkpoint.is_file():
-                check_whole(self.last_checkpoint)
                 say(f"{self.path} is unfinished: resuming from its last checkpoint")
                 return self.last_checkpoint
             say(f"{self.path} was stopped before its first checkpoint: starting again")

@@ -106,9 +106,31 @@ def test_resume_takes_the_settings_of_the_run_and_what_a_person_names(world, sto
         resumed("model=lstm")
     with pytest.raises(ConfigError, match="^experiment=.*: resume= goes on with the run's own settings"):
         resumed("experiment=demo")
+    with pytest.raises(ConfigError, match="^out=elsewhere: resume= goes on in the run's own folder: leave one"):
+        resumed("out=elsewhere")
+    assert resumed(f"out={stopped}").trainer == own.trainer
     assert fit(resumed("trainer.max_steps=12")).parent == stopped
     assert len([row for row in losses(stopped) if "train/loss" in row]) == 12
     assert RunFolder(stopped).settings()["trainer.max_steps"] == 12
+
+
+@pytest.mark.parametrize("word", ["max_steps=1", "max_epochs=1"])
+def test_a_run_is_not_cut_before_it_has_a_model(world, stopped, word):
+    """It stays as it is, and goes on."""
+    (stopped / "checkpoints" / "best.ckpt").unlink(missing_ok=True)
+    before = (stopped / "config.yaml").read_bytes()
+    values = [f"resume={stopped}", f"trainer.{word}"]
+    if "epochs" in word:
+        values += ["trainer.max_steps=-1", "data.windows_per_epoch=4"]
+        text = before.decode().replace("windows_per_epoch: null", "windows_per_epoch: 4")
+        (stopped / "config.yaml").write_text(text)
+        before = text.encode()
+    name = word.partition("=")[0]
+    with pytest.raises(ConfigError, match=rf"^{name}=1: the run has made \d steps?, and has no validated model"):
+        fit(completed(settings("train", *values), values))
+    assert (stopped / "config.yaml").read_bytes() == before
+    values = [f"resume={stopped}"]
+    assert fit(completed(settings("train", *values), values)).is_file()
 
 
 def test_resume_keeps_a_stretch_that_the_store_would_not_have(world, stopped):
