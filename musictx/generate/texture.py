@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,8 @@ ABOVE = 0.3  # of moments at which the highest note begins alone, above others: 
 WIDE = 0.45  # of inner voices' moves, a fourth or more: 0.41; chords in one position have 0.42
 FOURTH = 5
 THIN = 0.25  # of the sounding steps, with two voices or fewer: 0.19; a bass that chords follow has 0.33
+TOGETHER = 0.45  # of the moments with new notes, of two voices on one staff: 0.46; of chords under a tune 0.25
+DOUBT = 4  # more moments that speak for a choir: a few bars prove less than a piece
 HIGH = 128  # above all pitches
 
 
@@ -31,11 +32,19 @@ def not_a_choir(music: Score, parts: Sequence[Score] = ()) -> str:
     counts = Counter(voices_of(part) for part in heard)
     if counts[1] >= 4:  # lines, whatever they play; others may double them
         return ""
-    is_even = counts[2] >= 2 or counts[4] >= 1
+    is_even = counts[2] >= 2 or counts[4] >= 1 or (counts.total() > 2 and _moves_together(heard, music))
     is_keyboard = len(heard) <= 2 and len({int(part.program[0]) for part in heard}) == 1  # it divides them as it likes
     if not is_even and not is_keyboard:
         return "of its parts, some play chords and some play lines"
     return not_as_voices(music)
+
+
+def _moves_together(parts: Sequence[Score], music: Score) -> bool:
+    """Whether parts are four voices of one sound, some of them on one staff, which begin notes as a choir does."""
+    several = [part for part in parts if voices_of(part) > 1]
+    begins = min((len(np.unique(part.onset_s)) for part in several), default=0) / len(np.unique(music.onset_s))
+    is_one = len({int(part.program[0]) for part in parts}) == 1
+    return is_one and sum(map(voices_of, parts)) == 4 and begins > TOGETHER
 
 
 def voices_of(part: Score) -> int:
@@ -54,26 +63,25 @@ def not_as_voices(music: Score) -> str:
     if len(struck) < FEW:
         return ""
     voices = (grid != REST).sum(1)  # (steps,)
-    thin = float((voices[voices > 0] < 3).mean())
-    leap = _mean(_moves(np.where(grid == REST, HIGH, grid).min(1)[voices > 0]))
-    again = _mean([one == two for one, two in pairwise(p[:3] for p in struck.values() if len(p) > 2)])
-    above = _mean([voices[step] > 2 and pitches == [grid[step].max()] for step, pitches in struck.items()])
-    wide = _mean(np.concatenate([_moves(voice[voice != REST]) for voice in grid.T[1:3]]) >= FOURTH)
-    reasons = [
-        (leap > LEAP, f"its lowest notes leap by {leap:.0f} semitones on average"),
-        (again > AGAIN, f"{again:.0%} of its chords are struck again"),
-        (above > ABOVE, f"{above:.0%} of the time its highest note begins alone, above others"),
-        (wide > WIDE, f"{wide:.0%} of its inner voices' moves are leaps"),
-        (thin > THIN, f"at most two voices sound in {thin:.0%} of it"),
+    thin = voices[voices > 0] < 3
+    leaps = _moves(np.where(grid == REST, HIGH, grid).min(1)[voices > 0])
+    leap = leaps.mean() if len(leaps) else 0.0
+    again = np.array([one == two for one, two in pairwise(p[:3] for p in struck.values() if len(p) > 2)])
+    above = np.array([voices[step] > 2 and pitches == [grid[step].max()] for step, pitches in struck.items()])
+    wide = np.concatenate([_moves(voice[voice != REST]) for voice in grid.T[1:3]]) >= FOURTH
+    if leap > LEAP:
+        return f"its lowest notes leap by {leap:.0f} semitones on average"
+    judged = [
+        (again, AGAIN, "{:.0%} of its chords are struck again"),
+        (above, ABOVE, "{:.0%} of the time its highest note begins alone, above others"),
+        (wide, WIDE, "{:.0%} of its inner voices' moves are leaps"),
+        (thin, THIN, "at most two voices sound in {:.0%} of it"),
     ]
-    return next((reason for is_so, reason in reasons if is_so), "")
+    found = (why.format(those.mean()) for those, most, why in judged if those.sum() > most * (len(those) + DOUBT))
+    return next(found, "")
 
 
 def _moves(line: NDArray[np.int16]) -> NDArray[np.int16]:
     """The semitones between each note of a line and the next other one."""
     moves = np.abs(np.diff(line))
     return moves[moves > 0]
-
-
-def _mean(values: list[bool] | NDArray[Any]) -> float:
-    return float(np.mean(values)) if len(values) else 0.0

@@ -8,7 +8,7 @@ from strategies import SHARED_DATA
 
 from musictx.generate.choose_bundle import choose_bundle, name_bundle
 from musictx.generate.requests import Continue
-from musictx.generate.texture import not_a_choir
+from musictx.generate.texture import not_a_choir, not_as_voices
 from musictx.model.packaged import CHORALE, SCORE, seed_path
 from musictx.music.grid import grid_to_score, lines_of_grid
 from musictx.music.notation.midi import to_midi
@@ -86,8 +86,11 @@ def test_a_chorale_stays_one_however_its_voices_are_divided(tmp_path):
         for grid in grids:
             lines = lines_of_grid(grid)
             pairs = [Score.merge(pair, 0.6) for pair in (lines[:2], lines[2:])]
-            for parts in (lines, pairs, [grid_to_score(grid)], [Score.merge(lines[:3], 0.6), lines[3]]):
+            staves = [lines[0], Score.merge(lines[1:3], 0.6), lines[3]]
+            for parts in (lines, pairs, [grid_to_score(grid)], [Score.merge(lines[:3], 0.6), lines[3]], staves):
                 assert choose_bundle(grid_to_score(grid), "it", parts).bundle == CHORALE
+            for bars in (2, 4, 8):  # a seed is short
+                assert not not_as_voices(grid_to_score(grid[: 16 * bars]))
     path = seed_path("chorale")
     assert name_bundle(None, [path], request=Continue()).bundle == CHORALE
     write_midi(read_tracks(path.read_bytes(), path).merge(), one := tmp_path / "one.mid")
