@@ -245,8 +245,8 @@ def write(
             new = f"{music.is_new.sum()} of them new, from {music.new_from_s:.2f} to {music.new_to_s:.2f} s"
         became = f" ({music.became})" if music.became else ""
         twins = (twin for twin, other in zip(files.midi, pieces, strict=False) if other.new_notes == music.new_notes)
-        if (twin := next(twins)) != path:
-            became += f", the same as in {twin.name}; sampler.seed_guidance=null leaves more to chance"
+        if len(music.new_notes) and (twin := next(twins)) != path:
+            became += f", the same as in {twin.name}"
         whole = read_tracks(path.read_bytes(), path).merge(drums=True)  # with the parts that the model does not hear
         say(f"{path}: {counted(len(whole), 'note')}, {new}{became}")
         say(*(f"{path}: {remark}" for remark in (lacks, music.beat, origin) if remark))

@@ -20,7 +20,7 @@ CONTROLS = {  # setting -> how the label of its control begins
     "Length.bars": "new music",
     "from_s": "fill from",
     "to_s": "fill to",
-    "voices": "the highest notes are the",
+    "voices": "the highest part is the",
 }
 CLAUSE = re.compile(r", or |; |, ")
 

@@ -109,7 +109,7 @@ class Controls:
             seed_guidance = slider(HOW_CLOSE_MELODY, 0, MOST_GUIDANCE, own, 0.25, visible=guides)
             singers = list(zip(VOICE_NAMES, VOICES, strict=True))
             has_choir = below is not None
-            voice = gr.Dropdown(singers, value=Accompany.voices, label="the highest notes are the", visible=has_choir)
+            voice = gr.Dropdown(singers, value=Accompany.voices, label="the highest part is the", visible=has_choir)
             key, variations = gr.Dropdown(KEYS, value="", label="key of the voices"), self._how_many()
             with gr.Accordion("more", open=False):
                 temperature = slider(BOLDNESS, 0, 2, Sampling.temperature, 0.05)

@@ -56,10 +56,15 @@ def test_who_wrote_the_music_stands_above_it(tmp_path, name):
     (page,) = pages_of(text.encode(), is_long=True)
     words = {"A Song", "C. Dee", escape(name if len(name) < 35 else name[:11] + "…")}
     assert set(re.findall("|".join(re.escape(each) for each in words), page)) == words
+    two = text.replace("<creator", '<creator type="composer">Dee Eff</creator><creator', 1)
+    (page,) = pages_of(two.encode(), is_long=True)
+    assert "Dee Eff" in page
+    assert len(name) > 35 or f"Dee Eff, {escape(name)}" in page
     own = '<credit page="1"><credit-words>My own words</credit-words></credit>'
-    (page,) = pages_of(text.replace("<part-list>", own + "<part-list>").encode(), is_long=True)
-    assert "My own words" in page
-    assert "C. Dee" not in page
+    for its in (own, own.replace(' page="1"', "")):
+        (page,) = pages_of(text.replace("<part-list>", its + "<part-list>").encode(), is_long=True)
+        assert "My own words" in page
+        assert "C. Dee" not in page
 
 
 @pytest.mark.parametrize("title", ["Tune", "A much longer title of <Dances> & Songs", "W" * 200, "one more & " * 30])
