@@ -26,7 +26,7 @@ STYLE = {"scale": 40, "footer": "none", "svgViewBox": True, "breaks": "auto", "s
 UNDATED = gmtime(0)  # so that equal scores are equal bytes
 TITLE, LINE = re.compile(r"(<(?:work|movement)-title>)([^<]*)"), 70  # letters of the largest title of a page
 CREATOR = re.compile(r'<creator type="(composer|lyricist)">([^<]*)<')
-CREDITS = re.compile(r"<credit[\s>]")
+NO_PAGE = re.compile(r"<credit(?=[\s>])(?![^>]*\spage\s*=)")  # by default the first one, which verovio leaves out
 CREDIT = '<credit page="1"><credit-words justify="{}" valign="{}" font-weight="{}">{}</credit-words></credit>'
 PLACES = {
     "title": ("center", "top", "bold"),
@@ -123,8 +123,9 @@ def _short(escaped: str, most: int) -> str:
 
 def _with_names(text: str) -> str:
     """With who wrote the music as the page shall show it, which verovio leaves out where nothing is said of that."""
+    text = NO_PAGE.sub('<credit page="1"', text)
     creators = CREATOR.findall(text)
-    if not creators or CREDITS.search(text):
+    if not creators or re.search(r"<credit\s", text):
         return text
     every = {kind: [name for other, name in creators if other == kind and name.strip()] for kind in PLACES}
     names = {kind: _short(", ".join(those), LINE // 2) for kind, those in every.items() if those}
