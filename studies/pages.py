@@ -12,6 +12,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from about_pages import ABOUT
+
 from musictx.errors import UserError
 
 Row = dict[str, Any]
@@ -41,99 +43,6 @@ FIGURE = re.compile(
     r"\[(-?\d[\d,.]*(?:e[+-]\d+)?)( \(-?\d[^()\]]*\))?\]"
     rf"\(([^()\s#]*(?:results(?:/[\w-]+)?|\b(?:{'|'.join(TITLES)}))\.md)#([\w-]+)\)"
 )
-ABOUT = {
-    "likelihood": "The stores are of `musictx prepare jsb Jsb16thSeparated.json` and "
-    "`musictx prepare maestro maestro-v3.0.0-midi.zip`. “Read once”: once for this model; other models have been read "
-    "on the same split.",
-    "kinds": "In tables, intervals are over works and random seeds. A seed of 9.6 s (piano: 10 s) saves nats of the "
-    "music after it, against another piece's seed; a reset: against its last id alone. At once: the first 2.4 s (5 s). "
-    "Later: the sixth 2.4 s (5 s). p: Holm's, over all kinds of a column.\n\n"
-    "![Nats a token by kind of model and training window: chorales above, piano below, papers' figures as dotted lines]"
-    "(kinds.png)\n\n"
-    "*Nats a token of validation, inputs as long as the window, with 95 % intervals; coloured points are history, from "
-    "the two tables below.*\n\n"
-    "![Nats a token that a seed saves, by the seconds since its end: a line for each kind of model](seed-gain.png)\n\n"
-    "*Against another piece's seed, by 95 % intervals: history too. A model that predicts badly has more to save, as "
-    "sines of 2,048 do, so this is no ranking of kinds.*\n\n"
-    "By compute: every kind has as many parameters and as many minutes of one core, an AMD EPYC with AVX2, "
-    "and the window, rate, dropout and optimizer that validation chose for it, by the rule in `studies/compute.py`. "
-    "Three random seeds; intervals over pieces and seeds. A Transformer hears at least half a window before each "
-    "token, an LSTM carries its state. One minute is measured for all kinds; four and more are not, so these tables "
-    "say how fast a kind begins, and not where it ends. Set-up alone could make a difference in three ways:\n\n"
-    "- The processor: a minute is 145 to 211 steps, by the kind and window; on another processor it is other numbers "
-    "of steps. The tables have the steps.\n"
-    "- The bracket: windows begin at 32 ids for the LSTM and at 64 for the others. After a minute the LSTM, the table "
-    "and sines are best with their shortest; each best rate lies between two that are worse.\n"
-    "- The choice: ways were chosen on the pieces that the tables show, by one random seed, so each figure is a little "
-    "low, more so for kinds with more trials.\n\n"
-    "The comparison by compute has no row for these:\n\n"
-    "- `model=vaswani`: its block has other norms too, but Transformers shall differ there in position alone. The row "
-    "of sines has its position. No run of it was kept.\n"
-    "- LSTM, attention, in the history below: it is no kind of model now. `musictx lesson alignment` shows recurrent "
-    "nets with attention.\n"
-    "- scheduled sampling, which no training has now: `musictx lesson teacher_forcing` shows it.\n"
-    "- tanh cells, which are no kind of model now: [an old row](#rnn-steps) has them far behind "
-    "[the LSTM](#lstm-steps), after as many steps. `musictx lesson rnn` shows why.",
-    "motif": "Eight notes return after other notes, all drawn at random, so only memory names them again. "
-    "Every kind has "
-    "the same curriculum and time, and its own best optimizer and rate. Each step counts seconds that were "
-    "measured once for its kind. The runs of the LSTMs and the table, those of RoPE as it was and of no position "
-    "transposed are older: they counted CPU seconds of a machine with other work. The table had some 1.5 times the "
-    "steps of today's count. [disturbed.json](../../studies/results/planted/disturbed.json) has runs that were "
-    "replaced.\n\n![Right pitches by the ids between motif and return: as it was on the left, "
-    "transposed on the right](motif.png)\n\n*Mean, lowest and highest of five random seeds, as far as all were "
-    "measured; grey: the range of training; hollow: distances that no training had.*\n\nThree ways in which set-up "
-    "alone could make a difference, and what shows it:\n\n- Time: a second is more steps for an LSTM. Weak kinds "
-    "have a column for four times the time, one random seed.\n- The range of training: distances between and "
-    "beyond it, and a later beginning, are columns.\n- The rate: each best rate lies between two that are worse. "
-    "All trials are in the raw files.",
-    "fills": "![What the music after a gap saves, by the distance to it: chorales](../../studies/results/fill.png)\n\n"
-    "![What the music after a gap saves, by the distance to it: piano](../../studies/results/fill-piano.png)\n\n"
-    "*Both are history, as all of this page is: their scripts are in the commits below. "
-    "`outputs/plain.safetensors` was the model before it had learned gaps.*",
-    "guidance": "Figures of alive.py, and the history, were measured before `sampler.guard=true` kept new music "
-    "near its seed. What `control.` asks for is drawn without a look at the seed, so it often leads away from its key. "
-    "Fewer nats a token make no better music: of led music fewer motifs of the seed return.",
-    "harmoniser": "![Harmonising by the length of the melody; time of a window by its length](../img/lengths.png)\n\n"
-    "*History: recurrent encoder-decoders of an earlier musictx.*",
-    "labels": "Rows of a GPU have equal steps, not equal time. Of whole pieces eight windows are read. Cells without a "
-    "figure: the GPU's time was over.\n\n"
-    "`vit` and `se_resnet` read a piano roll of the ids. They are no kinds of model now; commit 133f931 has "
-    "their code. Encoders of hidden notes, and whole models that learn labels, are gone too; commit 038e6f2 has "
-    "theirs. `probe` and `similar` are here.",
-    "met": "![Waits and copies of training music, by what is continued: the piano model beside the composers]"
-    "(waits-and-copies.png)\n\n"
-    "*The piano model seldom waits, since rules end its waits; its median copy is about as long as the composers', its "
-    "longest is longer.*\n\n"
-    "All but the tables of files of eight kinds are from before the guard kept new music near its seed. All but the "
-    "first 15 s of MAESTRO's pieces are from before two rules, for ten notes at one moment and for broken chords as "
-    "endings. `minp03.safetensors` and `topp95.safetensors` were copies of the piano's bundle with `min_p` 0.03 and "
-    "`top_p` 0.95 in their headers.",
-    "scores": "A note is back where its staff, onset, length and pitch are the same. In MIDI a note ends where the "
-    "next of its pitch begins on the same staff, so notes that two voices hold together get shorter. "
-    "The same reader reads a score both times, so a mistake that it makes twice does not show here. "
-    "All is written anew here: `musictx generate` and `render` give bars of MusicXML that have no new notes as they "
-    "are.",
-    "loudness": "Velocities count from 1 to 127. Intervals are over songs. The first seed's network is in musictx. "
-    "Given volumes: each part's median error in a song was added, as a person turns up a volume. Onsets of POP909 "
-    "lie on the beats, so no timing was learned. Written lengths come from the played ones, so some of the held share "
-    "follows from how they were made.",
-    "score-model": "Works are of the validation split, taken evenly from the corpora; intervals are over works. The "
-    "script's first lines say the rule of each figure, and three ways in which set-up alone could make it. Copies "
-    "count notes in any key. The piano hears the same files, and its beat rule keeps it to the seed's grid. "
-    "Hands below a tune alone follow chords that are found for it (`studies/tune_chords.py`), so they clash less with "
-    "it by their making. So the chords that editors wrote over held-out lead sheets judge, too. Chords that are merely "
-    "near the notes of each bar reach much of the gain. Four draws each, first 16 bars; the table of chords is from "
-    "other lead sheets.\n\n"
-    "Four voices on a grid go to the chorale model by the rule of `score_choirs.py`: over all works it is nearer to "
-    "the composers in parallel fifths, and the score model in nothing. On chorales of Bach it is nearer in polyphony; "
-    "on hymns and others each is nearer in one, the score model in density.",
-    "speed": "Intervals are all that was measured, over turns.\n\n"
-    "![Tokens a second of one row by the ids before it: musictx, Hugging Face's GPT-2, and the limit](sampling.png)\n\n"
-    "*One row from the piano model's size, medians and all turns.*",
-    "gpu": "Intervals are all that was measured, over turns.",
-    "history": "No claim of this version rests on this page.",
-}
 TOP = """# Results
 
 What musictx claims, and where each figure is from. `python studies/report.py` makes this page from
