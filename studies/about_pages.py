@@ -84,7 +84,8 @@ ABOUT = {
     "it by their making. So the chords that editors wrote over held-out lead sheets judge, too. Chords that are merely "
     "near the notes of each bar reach much of the gain. Four draws each, first 16 bars; the table of chords is from "
     "other lead sheets.\n\n"
-    "Four voices on a grid go to the chorale model by the rule of `score_choirs.py`: over all works it is nearer to "
+    "Four voices on a grid go to the chorale model by the rule of `score_choirs.py`, measured before chords that do "
+    "not move as voices left it. Over all works it is nearer to "
     "the composers in parallel fifths, and the score model in nothing. On chorales of Bach it is nearer in polyphony; "
     "on hymns and others each is nearer in one, the score model in density.",
     "speed": "Intervals are all that was measured, over turns.\n\n"

@@ -127,7 +127,8 @@ def sung_on(found: Any, make: Make) -> Iterator[Row]:
             for line, column, cell in (each for each in cells if each[2] is not None):
                 claim = f"four voices, {group}, {head}: {line}, {column}"
                 figure = cell if isinstance(cell, list) else [cell]
-                yield make(command, "score-model", claim, figure, table=title, line=line, column=column)
+                cell = {"table": title, "line": line, "column": column}
+                yield make(command, "score-model", claim, figure, older=True, **cell)  # the choice of works has changed
 
 
 DISTANCE = "mean absolute difference from the composers' own"

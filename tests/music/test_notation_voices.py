@@ -155,3 +155,66 @@ def test_new_notes_of_two_singers_are_two_lines_and_those_of_a_pianist_chords():
     assert heads(Part("Women", 52, tuple(sorted(tied)))) == ["G4:4 F4:2 D4:2", "A4:2 G4:2 D4:1 C4:3"]
     triads = tuple(Note(24 * n, 24, pitch) for n in range(4) for pitch in (60, 64, 67))
     assert heads(Part("Piano", 0, (*triads, Note(96, 96, 60))))[0] == "C4E4G4:1 C4E4G4:1 C4E4G4:1 C4E4G4:1"
+
+
+def hands(*notes: Note) -> Part:
+    return Part("Piano", 0, tuple(sorted(notes)))
+
+
+def lines_of(part: Part) -> list[str]:
+    """Each voice of the first bar: pitches with + for a tie onwards, a dot for a rest and _ for a hidden one."""
+    text, losses = to_musicxml(Notation((part,), (Bar(0, 4, 4),), 96))
+    assert not losses
+    bar = converter.parseData(text).parts[0].getElementsByClass("Measure")[0]
+    return [
+        " ".join(f"{word(each)}:{float(each.quarterLength):g}" for each in v.notesAndRests) for v in bar.voices or [bar]
+    ]
+
+
+def word(each: Any) -> str:
+    if each.isRest:
+        return "_" if each.style.hideObjectOnPrint else "."
+    those = each.notes if each.isChord else [each]
+    return "".join(f"{n.nameWithOctave}{'+' * (n.tie is not None and n.tie.type != 'stop')}" for n in those)
+
+
+def test_of_chords_that_begin_together_the_higher_has_the_upper_voice():
+    """Also where the other voice was nearer before."""
+    upper = [Note(0, 24, 76), Note(24, 24, 60), Note(48, 36, 76), Note(84, 12, 79)]
+    lower = [Note(0, 48, 57), Note(0, 48, 53), Note(48, 24, 62)]
+    assert lines_of(hands(*upper, *lower)) == ["E5:1 C4:1 E5:1.5 G5:0.5", "F3A3:2 D4:1 _:1"]
+
+
+def test_a_voice_shows_its_rests_where_it_is_the_fullest():
+    chord = hands(Note(0, 72, 72), Note(24, 24, 60), Note(24, 24, 64))
+    assert lines_of(chord) == ["C5:3 .:1", "_:1 C4E4:1 _:2"]
+    assert lines_of(hands(Note(0, 72, 72), Note(24, 24, 60))) == ["C5:3 .:1", ".:1 C4:1 .:2"]  # two singers
+
+
+@pytest.mark.parametrize(
+    ("notes", "voices"),
+    [
+        (  # one tie makes two of three
+            [Note(0, 12, 74), Note(12, 12, 71), Note(24, 72, 74), Note(0, 24, 67), Note(0, 96, 62)],
+            ["D5G4+:0.5 B4G4:0.5 D5:3", "D4:4"],
+        ),
+        (  # a broken chord that is held
+            [Note(12 * n, 96 - 12 * n, (60, 64, 67, 72)[n]) for n in range(4)],
+            ["_:1 G4+:0.5 C5+G4+:0.5 C5G4:2", "C4+:0.5 E4+C4+:0.5 E4C4:3"],
+        ),
+        (  # lines that would have many ties
+            [note for n in range(4) for note in (Note(24 * n, 24, 60), Note(24 * n, 12, 67), Note(24 * n + 12, 12, 69))]
+            + [Note(18 * n, 18, 72 + n) for n in range(5)],
+            [
+                "C5:0.75 C#5:0.75 D5:0.75 E-5:0.75 E5:0.75 _:0.25",
+                " ".join(["G4:0.5 A4:0.5"] * 4),
+                "C4:1 C4:1 C4:1 C4:1",
+            ],
+        ),
+    ],
+)
+def test_voices_become_two_where_few_ties_do_it(notes, voices):
+    found = lines_of(hands(*notes))
+    back = read_notation(to_musicxml(Notation((hands(*notes),), (Bar(0, 4, 4),), 96))[0], "musicxml")[0]
+    assert back.parts[0].notes == tuple(sorted(notes))
+    assert found == voices

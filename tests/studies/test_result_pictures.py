@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import about_pages
 import numpy as np
 import pages
 import pictures
@@ -134,4 +135,4 @@ def test_the_pictures_of_the_pages_are_those_of_the_rows(tmp_path, monkeypatch):
         new, old = imread(tmp_path / "o" / name), imread(ROOT / "docs/results" / name)
         assert new.shape == old.shape
         assert np.abs(new - old).max() < 0.05, "run python studies/pictures.py, and copy the pictures to docs/results"
-        assert sum(f"]({name})" in text for text in pages.ABOUT.values()) == 1
+        assert sum(f"]({name})" in text for text in about_pages.ABOUT.values()) == 1

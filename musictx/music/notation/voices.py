@@ -1,22 +1,26 @@
 """The notes of a staff divided among voices: as a file gives them, as two lines, or by height."""
 
-from collections.abc import Mapping, Sequence
-from itertools import groupby, pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, groupby, pairwise
 from typing import NamedTuple
 
 from musictx.music.notation.parts import Bar, Note
 from musictx.music.notation.spelling import Name
 
 VOICES = 4  # of a staff, as notation programs have
+TIES = 2  # that two voices may take to become one
 Given = Mapping[tuple[int, int, Name], tuple[int, ...]]  # the voices of notes by their onset, length and name
 
 
 class Chord(NamedTuple):
-    """Pitches that begin and end together; `names` are their steps, alterations and octaves."""
+    """Pitches that begin and end together; `names` are their steps, alterations and octaves. Those that `came` from
+    the chord before in its voice, and those that `go_on`, are tied."""
 
     onset: int
     length: int
     names: tuple[Name, ...]
+    came: frozenset[Name] = frozenset()
+    go_on: frozenset[Name] = frozenset()
 
     @property
     def offset(self) -> int:
@@ -36,24 +40,90 @@ def chords_of(notes: Sequence[Note], names: Sequence[Name]) -> list[Chord]:
 
 
 def in_voices(chords: Sequence[Chord]) -> list[list[Chord]]:
-    """At most four voices, in which no chord overlaps the next: the highest where nothing else sounds, else the
-    nearest in height. Where there would be more, the one that sounds longest ends early."""
+    """At most four voices from the top, in which no chord overlaps the next: as few as there can be, which cross and
+    leap as little as they can. Where there would be more, the one that sounds longest ends early."""
     voices: list[list[Chord]] = []
-    for chord in chords:
-        free = [voice for voice in voices if voice[-1].offset <= chord.onset]
-        if free and len(free) == len(voices):
-            max(free, key=lambda voice: voice[-1].height).append(chord)
-        elif free:
-            min(free, key=lambda voice: abs(voice[-1].height - chord.height)).append(chord)
-        elif len(voices) < VOICES:
-            voices.append([chord])
-        elif begun := [voice for voice in voices if voice[-1].onset < chord.onset]:
-            oldest = min(begun, key=lambda voice: voice[-1].onset)
-            oldest[-1] = oldest[-1]._replace(length=chord.onset - oldest[-1].onset)
-            oldest.append(chord)
-        else:  # five lengths at one moment: it joins the last
-            voices[-1][-1] = voices[-1][-1]._replace(names=voices[-1][-1].names + chord.names)
+    for onset, group in groupby(chords, key=lambda chord: chord.onset):
+        together = sorted(group, key=lambda chord: -chord.height)
+        while len(together) > VOICES:  # five lengths at one moment: two join
+            last = together.pop()
+            together[-1] = together[-1]._replace(names=together[-1].names + last.names)
+        sounding = [voice for voice in voices if voice[-1].offset > onset]
+        for _ in range(len(sounding) + len(together) - VOICES):
+            oldest = min(sounding, key=lambda voice: voice[-1].onset)
+            oldest[-1] = oldest[-1]._replace(length=onset - oldest[-1].onset)
+            sounding.remove(oldest)
+        free = len(voices) - len(sounding)
+        new = max(len(together) - free, 0)
+        ways = (_with_new(voices, where) for where in combinations(range(len(voices) + new), new))
+        found = ((those, taken) for those in ways for taken in _ways(those, onset, len(together), new > 0))
+        voices, taken = min(found, key=lambda way: _cost(way[0], way[1], onset, together))
+        for n, chord in zip(taken, together, strict=True):
+            voices[n].append(chord)
     return voices
+
+
+def _with_new(voices: Sequence[list[Chord]], where: Sequence[int]) -> list[list[Chord]]:
+    """The voices, with new ones at places among them."""
+    old = iter(voices)
+    return [[] if n in where else next(old) for n in range(len(voices) + len(where))]
+
+
+def _ways(voices: Sequence[list[Chord]], onset: int, count: int, is_new: bool) -> Iterator[tuple[int, ...]]:
+    """The voices that so many chords can have, from the top; of new ones all."""
+    free = [n for n, voice in enumerate(voices) if not voice or voice[-1].offset <= onset]
+    for taken in combinations(free, count):
+        if not is_new or all(voices[n] or n in taken for n in range(len(voices))):
+            yield taken
+
+
+def _cost(
+    voices: Sequence[list[Chord]], taken: Sequence[int], onset: int, chords: Sequence[Chord]
+) -> tuple[int, float, int]:
+    """How many sounding voices chords cross, how far they leap, and how low their voices are."""
+    heights = {n: voice[-1].height for n, voice in enumerate(voices) if voice and voice[-1].offset > onset}
+    crossings = sum(
+        (n < other) != (chord.height > height)
+        for n, chord in zip(taken, chords, strict=True)
+        for other, height in heights.items()
+    )
+    before = [(voices[n][-1].height, chord.height) for n, chord in zip(taken, chords, strict=True) if voices[n]]
+    leaps = 0.0 if not heights and len(chords) == 1 else sum(abs(a - b) for a, b in before)  # alone: the highest voice
+    return crossings, leaps, sum(taken)
+
+
+def in_few(voices: Sequence[list[Chord]], begin: int, end: int) -> list[list[Chord]]:
+    """The voices of a bar, of which two and two become one while they are more than two: their chords, tied where one
+    goes on under another's next, as long as that takes few ties."""
+    found = [*voices]
+    while len(found) > 2:
+        joined = [_tied([*one, *other], begin, end) for one, other in pairwise(found)]
+        n = min(range(len(joined)), key=lambda n: _ties(joined[n], end))
+        is_double = any(len(set(chord.names)) < len(chord.names) for chord in joined[n])
+        if is_double or _ties(joined[n], end) > TIES + _ties([*found[n], *found[n + 1]], end):
+            break
+        found[n : n + 2] = [joined[n]]
+    return found
+
+
+def _ties(voice: Sequence[Chord], end: int) -> int:
+    """How many ties a voice has within a bar."""
+    return sum(len(chord.go_on) for chord in voice if chord.offset < end)
+
+
+def _tied(chords: Sequence[Chord], begin: int, end: int) -> list[Chord]:
+    """Chords that overlap as chords that do not, each with the names that sound in its time."""
+    spans = [(max(chord.onset, begin), min(chord.offset, end), chord) for chord in chords]
+    places = sorted({at for a, b, _ in spans for at in (a, b)})
+    found = list[Chord]()
+    for here, there in pairwise(places):
+        those = [(a, b, chord) for a, b, chord in spans if a <= here and there <= b]
+        if those:
+            names = tuple(name for _, _, chord in those for name in chord.names)
+            came = {name for a, _, chord in those for name in (chord.names if chord.onset < here else chord.came)}
+            go_on = {name for _, b, chord in those for name in (chord.names if chord.offset > there else chord.go_on)}
+            found.append(Chord(here, there - here, names, frozenset(came), frozenset(go_on)))
+    return found
 
 
 def in_two_lines(chords: Sequence[Chord], alone_above: bool = True) -> list[list[Chord]]:

@@ -4,16 +4,16 @@ import io
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import redirect_stderr
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any, TypeVar
 
 from musictx.errors import UserError
 from musictx.music.notation.bars import on_line
 from musictx.music.notation.chord_symbols import moved
+from musictx.music.notation.heads import put
 from musictx.music.notation.lyrics import printable, sing
 from musictx.music.notation.midi import meter_of
 from musictx.music.notation.musicxml import MARK, numbered, with_symbols
@@ -21,13 +21,11 @@ from musictx.music.notation.notation import MUSIC21, Losses, Notation
 from musictx.music.notation.parts import FINEST, UNSAID, Bar, Clef, Key, Part, Tempo
 from musictx.music.notation.spelling import Name, key_of, missing, spelled
 from musictx.music.notation.transposing import fifths_at, key_at, within_signs
-from musictx.music.notation.voices import Chord, Given, as_given, chords_of, in_two_lines, in_voices
+from musictx.music.notation.voices import Chord, Given, as_given, chords_of, in_few, in_two_lines, in_voices
 from musictx.music.score import UNITS
 
 T = TypeVar("T", bound=tuple[Any, ...])
 MOST_BARS = 10_000  # of all staves: each takes about ten milliseconds
-ONE = (96, 72, 48, 36, 24, 18, 12, 9, 6, 3, 32, 16, 8, 4, 2, 1)  # lengths that one note head can have, in units
-TRIPLETS = {6, 12, 24, 48, 96}  # lengths of whole ones
 INSTRUMENT = re.compile(rb'\s*<instrument id="[^"]*" ?/>')  # of notes: a staff has one sound, which needs no name
 LOW = 60  # mean pitch of a staff in the bass clef
 
@@ -203,109 +201,18 @@ def _fill(
     ends at each of the `cuts`. Returns music21's voices by their numbers."""
     from music21 import stream
 
-    inside = as_given(chords, given, bar, end)
+    inside, fullest = as_given(chords, given, bar, end), None
     if not inside:
         found = in_voices(chords) or [[]]
-        found = (in_two_lines(chords) if len(found) == 2 else []) or found
-        found.sort(key=lambda voice: -sum(chord.height for chord in voice) / max(len(voice), 1))
-        inside = dict(enumerate(found, 1))
+        if not (lines := in_two_lines(chords) if len(found) == 2 else []):
+            found = in_few(found, bar.onset, end)
+            fullest = 1 + max(range(len(found)), key=lambda n: sum(chord.length for chord in found[n]))
+        inside = dict(enumerate(lines or found, 1))
     targets = dict[int, Any]()
     for n, (number, voice) in enumerate(inside.items()):
         target = targets[number] = measure if len(inside) == 1 else stream.Voice(id=str(number))
         stem = ("up", "down")[n % 2] if len(inside) > 1 else "unspecified"
-        spans = [(max(chord.onset, bar.onset), min(chord.offset, end)) for chord in voice]
-        places = sorted({bar.onset, end, *(at for span in spans for at in span)})
-        tuplets = in_triplets([at - bar.onset for at in places])
-        now = bar.onset
-        for chord, (begins, ends) in zip(voice, spans, strict=True):
-            target.append([_rest(length) for length in _rests(now, begins, bar, cuts, tuplets)])
-            _add(target, chord, bar, end, stem, tuplets)
-            now = ends
-        target.append([_rest(length) for length in _rests(now, end, bar, cuts, tuplets)])
-        _bracket(target)
+        put(voice, target, bar, end, stem, cuts, is_bare=fullest not in (None, number))
         if target is not measure:
             measure.insert(0, target)
     return targets
-
-
-def _rests(begin: int, end: int, bar: Bar, cuts: Collection[int], tuplets: Container[int]) -> Iterator[int]:
-    """The lengths of rests."""
-    for a, b in pairwise(sorted({begin, end, *(at for at in cuts if begin < at < end)})):
-        yield from pieces(a - bar.onset, b - a, tuplets)
-
-
-def _bracket(target: Any) -> None:
-    """Marks where tuplets begin and end, and how long each is: music21 would take that from its first note, and split
-    a longer one behind it."""
-    from music21 import duration
-
-    tuplet, begin = list[Any](), 0
-    for element in target.notesAndRests:
-        if not tuplet:
-            begin = round(element.offset * UNITS)
-        tuplet += [element.duration] if element.duration.tuplets else []
-        end = round((element.offset + element.quarterLength) * UNITS)
-        if tuplet and end % 3 == 0:
-            if end - begin in TRIPLETS:
-                unit = duration.Duration(Fraction(end - begin, 2 * UNITS)).type
-                for each in tuplet:
-                    each.tuplets = (duration.Tuplet(3, 2, unit),)
-                    each.expressionIsInferred = False  # else music21 joins tied notes of two
-            kinds = ("start", "stop") if len(tuplet) > 1 else ("startStop", "startStop")
-            tuplet[0].tuplets[0].type, tuplet[-1].tuplets[0].type = kinds
-            tuplet = []
-
-
-def _add(target: Any, chord: Chord, bar: Bar, end: int, stem: str, tuplets: Container[int]) -> None:
-    from music21 import chord as chords
-    from music21 import note, pitch, tie
-
-    begins, ends = max(chord.onset, bar.onset), min(chord.offset, end)
-    lengths = list(pieces(begins - bar.onset, ends - begins, tuplets))
-    for k, length in enumerate(lengths):
-        pitches = [pitch.Pitch(step=step, octave=octave) for step, _, octave in chord.names]
-        for each, (_, alter, _) in zip(pitches, chord.names, strict=True):
-            if alter:
-                each.accidental = pitch.Accidental(alter)
-        element = note.Note(pitches[0]) if len(pitches) == 1 else chords.Chord(pitches)
-        element.duration.quarterLength = Fraction(length, UNITS)
-        element.stemDirection = stem
-        goes_on, came = k + 1 < len(lengths) or chord.offset > end, k > 0 or chord.onset < bar.onset
-        if goes_on or came:
-            element.tie = tie.Tie("continue" if goes_on and came else "start" if goes_on else "stop")
-        target.append(element)
-
-
-def _rest(length: int) -> Any:
-    from music21 import note
-
-    return note.Rest(quarterLength=Fraction(length, UNITS))
-
-
-def in_triplets(places: Sequence[int]) -> set[int]:
-    """Of the places where the notes and rests of a voice begin, those in whole triplets, wherever these begin."""
-    found = set[int]()
-    straight = [k for k, at in enumerate(places) if at % 3 == 0]
-    for first, last in pairwise(straight):
-        lengths = [b - a for a, b in pairwise(places[first : last + 1])]
-        if sum(lengths) in TRIPLETS and all(each in ONE and each % 3 for each in lengths):
-            found.update(places[first:last])
-    return found
-
-
-def pieces(at: int, length: int, tuplets: Container[int] = ()) -> Iterator[int]:
-    """A length as note heads have it, tied at the next quarter where one head is not enough; those of the places of
-    `tuplets` are enough."""
-    if length <= 0:
-        return
-    if length in ONE and (at in tuplets or length % 3 == 0 or at % UNITS + length <= UNITS or at % length == 0):
-        yield length
-        return
-    rest_of_beat = -at % UNITS
-    if 0 < rest_of_beat < length:
-        yield from pieces(at, rest_of_beat)
-        yield from pieces(at + rest_of_beat, length - rest_of_beat)
-        return
-    head = next(each for each in sorted(ONE, reverse=True) if each < length and (each % 3 == 0 or each < UNITS))
-    yield head
-    yield from pieces(at + head, length - head)
