@@ -19,7 +19,7 @@ from strategies import notations
 
 from musictx.errors import UserError
 from musictx.music.notation.chord_symbols import ChordSymbol
-from musictx.music.notation.heads import ONE, pieces
+from musictx.music.notation.note_heads import ONE, pieces
 from musictx.music.notation.midi import from_midi, to_midi
 from musictx.music.notation.notation import Notation
 from musictx.music.notation.parts import MODES, Bar, Clef, Key, Note, Part, Tempo, Transposed

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from musictx.errors import UserError
 from musictx.music.notation.bars import on_line
 from musictx.music.notation.chord_symbols import moved
-from musictx.music.notation.heads import put
+from musictx.music.notation.note_heads import put
 from musictx.music.notation.lyrics import printable, sing
 from musictx.music.notation.midi import meter_of
 from musictx.music.notation.musicxml import MARK, numbered, with_symbols
