@@ -269,6 +269,19 @@ def test_tempi_of_abc(field, tempo, wordy):
         assert losses["wordy"] == wordy
 
 
+@pytest.mark.parametrize(
+    ("voices", "names"),
+    [
+        ("S A T B", ["Soprano", "Alto", "Tenor", "Bass"]),
+        ("A B", ["A", "B"]),
+        ("Flute S1V1 2 T2", ["Flute", "", "", "T2"]),
+    ],
+)
+def test_a_voice_without_a_name_has_that_of_its_field(voices, names):
+    music = "".join(f"V:{each}\nC4|\n" for each in voices.split())
+    assert [part.name for part in read_notation(f"X:1\nK:C\n{music}".encode(), "abc")[0].parts] == names
+
+
 def test_voices_of_abc_are_in_the_order_of_the_score():
     text = 'X:1\n%%score {RH | (LH)}\nV:LH name="Left\\nhand"\nV:RH\nK:C\n[V:LH]C|\n[V:RH]c|\n'
     notation, _ = read_notation(text.encode(), "abc")

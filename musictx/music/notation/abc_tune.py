@@ -32,6 +32,8 @@ MARKS = [
     f"{root}{sharp}{kind}" for kind in ("", "m", "7", "m7", "6", "m6") for sharp in ("", "#") for root in "CDEFGAB"
 ]
 SOUND = re.compile(r"^(?:%%|I: *)MIDI *=? *(?:program +(\d+ +)?(\d+)|transpose +([+-]?\d{1,2})(?!\d))")
+WORD = re.compile(r"[A-Za-z]+\d?")
+SINGERS = {"S": "Soprano", "A": "Alto", "T": "Tenor", "B": "Bass"}
 LAYERS = 3  # beside a voice: a staff has four
 
 
@@ -115,6 +117,10 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
         staves = [staff.strip("( )") for staff in STAFF.findall(brace)]
         for each in staves if all(staff in voices for staff in staves) else ():  # none has two voices
             voices[each].brace = brace
+    singers = SINGERS if {"S", "T"} & voices.keys() else {}  # else A and B are any two
+    for each, said in voices.items():
+        if not said.name and not said.brace and WORD.fullmatch(each):  # else it is a number, or a place on the page
+            said.name = singers.get(each, each)
     sounding = [voice for _, voice in parts if voice.pitches.shifts]
     playing: list[Voice | Layer] = []
     for upper in sounding:
