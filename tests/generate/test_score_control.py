@@ -106,6 +106,22 @@ def test_new_bars_take_the_chords_of_their_bars_and_beats(song, text):
     assert share(drawn(song, harder), text, lines) > 0.99
 
 
+@pytest.mark.parametrize(
+    ("onsets", "grid", "places"),
+    [
+        ([0, 5, 10, 14, 19], "auto", {0, 3, 4, 6, 8, 9, 12, 15, 16, 18, 20, 21}),  # quintuplets got the nearest places
+        ([0, 6, 12, 18], "auto", {0, 6, 12, 18}),
+        ([0, 5, 10, 14, 19], "off", {*range(24)}),
+    ],
+)
+def test_new_notes_begin_where_notation_has_places(onsets, grid, places):
+    notes = tuple(Note(24 * k + onset, 4, 60) for k in range(8) for onset in onsets)
+    seed, none = Notation((Part("", 0, notes),), tuple(Bar(96 * n, 4, 4) for n in range(2)), 192), np.zeros(1, bool)
+    limits = Limits.after(seed, none, none, Rules(grid=grid), 0.02)
+    assert {*np.flatnonzero(limits.places)} == places
+    assert {*np.flatnonzero(limits.ends)} >= places
+
+
 def test_no_chord_climbs_until_a_pitch_is_right(song):
     """The model wants A above G, and the chord is C."""
     control = Control(chords="C")

@@ -73,11 +73,14 @@ class Limits:
 
 
 def _grid(rules: Rules, used: NDArray[np.int64]) -> Mask:
-    """(UNITS,) the places of a quarter for new notes, where nearly all of a seed's are among `used`."""
+    """(UNITS,) the places of a quarter for new notes, where nearly all of a seed's are among `used`; where they are on
+    no grid, as quintuplets that got the nearest places, those of all grids, which notation can write."""
     if rules.grid not in (AUTO, OFF):
         return _at(grid_by_name(rules.grid).places)
-    grids = [_at(grid_by_name(name).places) for name in GRIDS] if rules.grid == AUTO and len(used) else []
-    return next((grid for grid in grids if grid[used].mean() >= SHARE), np.ones(UNITS, bool))
+    if rules.grid == OFF:
+        return np.ones(UNITS, bool)
+    grids = [_at(grid_by_name(name).places) for name in GRIDS]
+    return next((grid for grid in grids if len(used) and grid[used].mean() >= SHARE), np.any(grids, axis=0))
 
 
 def _at(places: Sequence[float]) -> Mask:
