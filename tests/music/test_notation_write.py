@@ -19,9 +19,9 @@ from strategies import notations
 
 from musictx.errors import UserError
 from musictx.music.notation.chord_symbols import ChordSymbol
-from musictx.music.notation.note_heads import ONE, pieces
 from musictx.music.notation.midi import from_midi, to_midi
 from musictx.music.notation.notation import Notation
+from musictx.music.notation.note_heads import ONE, pieces
 from musictx.music.notation.parts import MODES, Bar, Clef, Key, Note, Part, Tempo, Transposed
 from musictx.music.notation.read import read_notation
 from musictx.music.notation.spelling import spelled

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 from musictx.errors import UserError
 from musictx.music.notation.bars import on_line
 from musictx.music.notation.chord_symbols import moved
-from musictx.music.notation.note_heads import put
 from musictx.music.notation.lyrics import printable, sing
 from musictx.music.notation.midi import meter_of
 from musictx.music.notation.musicxml import MARK, numbered, with_symbols
 from musictx.music.notation.notation import MUSIC21, Losses, Notation
+from musictx.music.notation.note_heads import put
 from musictx.music.notation.parts import FINEST, UNSAID, Bar, Clef, Key, Part, Tempo
 from musictx.music.notation.spelling import Name, key_of, missing, spelled
 from musictx.music.notation.transposing import fifths_at, key_at, within_signs
