@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from musictx.errors import counted
 from musictx.music.notation.chord_symbols import ChordSymbol, over
 from musictx.music.notation.lyrics import cut
-from musictx.music.notation.parts import MIDDLE_C, UNSAID, Bar, Key, Note, Part, Tempo, name_of
+from musictx.music.notation.parts import MIDDLE_C, UNSAID, Bar, Key, Note, Part, Tempo, name_of, without_hand
 from musictx.music.notation.swing import STRAIGHT, Swing
 
 Losses = Counter[str]  # by kinds of `LOSSES`
@@ -221,7 +221,7 @@ class Notation:
         pairs: list[tuple[int, int]] = []
         lines = [part.is_line for part in self.parts]
         for n, (upper, lower) in enumerate(pairwise(self.parts)):
-            is_named_apart = upper.name and lower.name and upper.name != lower.name
+            is_named_apart = upper.name and lower.name and without_hand(upper.name) != without_hand(lower.name)
             is_unsaid = upper.group is None and lower.group is None and not is_named_apart
             is_one = upper.program in KEYBOARDS and upper.program == lower.program and is_unsaid
             if is_one and upper.is_above(lower) and (len(self.parts) == 2 or not (lines[n] and lines[n + 1])):

@@ -1,5 +1,6 @@
 """What a score is made of: notes, bars, keys, tempi, clefs, and parts, which are staves."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -18,6 +19,11 @@ BEATS = {0, 6, 9, 12, 18, 24, 36, 48, 72, 96, 144}  # of marks: notes with and w
 MODES = ("major", "minor", "dorian", "phrygian", "lydian", "mixolydian", "aeolian", "locrian", "ionian")
 ONE_HAND = 20  # one hand plays at most so many times as many notes as the other
 MIDDLE_C, WIDE = 60, 7  # a staff alone holds music that goes no further beyond middle C
+OF_HANDS = {  # words by which programs and people tell the two staves of a keyboard apart
+    *"right left hand hands rh lh r l h upper lower treble bass up down staff track".split(),
+    *"rechts links rechte linke main droite gauche md mg mano destra sinistra ms".split(),
+}
+WORD = re.compile(r"(?:[^\W\d_]\.)+|[^\W\d_]+")
 MANY_AT_ONCE = 0.05  # of a part's notes
 
 
@@ -172,6 +178,12 @@ class Part:
         """Whether it goes far beyond middle C both ways."""
         pitches = [note.pitch for note in self.notes]
         return bool(pitches) and min(pitches) < MIDDLE_C - WIDE and max(pitches) > MIDDLE_C + WIDE
+
+
+def without_hand(name: str) -> str:
+    """The name of a keyboard, without the hand or the staff that it also says; "" for no more than these."""
+    words = ((word, word.replace(".", "").lower()) for word in WORD.findall(name))
+    return " ".join(word for word, plain in words if plain not in OF_HANDS)
 
 
 def name_of(n: int, part: Part) -> str:

@@ -1,0 +1,60 @@
+"""The two staves of a keyboard are one instrument, by whatever names programs tell them apart."""
+
+import re
+
+import pytest
+
+from musictx.music.notation.midi import from_midi, to_midi
+from musictx.music.notation.notation import Notation
+from musictx.music.notation.parts import Bar, Note, Part
+from musictx.music.notation.read import read_notation
+from musictx.music.notation.write import to_musicxml
+
+RIGHT = (Note(0, 48, 72), Note(0, 48, 76), Note(48, 48, 74))
+LEFT = (Note(0, 24, 36), Note(24, 24, 64), Note(24, 24, 67), Note(48, 48, 43))  # goes far above middle C too
+
+
+def hands(*names: str, program: int = 0) -> Notation:
+    parts = tuple(Part(name, program, notes) for name, notes in zip(names, (RIGHT, LEFT), strict=True))
+    return Notation(parts, (Bar(0, 4, 4),), 96)
+
+
+@pytest.mark.parametrize(
+    ("upper", "lower", "name"),
+    [
+        ("Right Hand", "Left Hand", ""),
+        ("Piano RH", "Piano LH", "Piano"),
+        ("Piano (R.H.)", "Piano (L.H.)", "Piano"),
+        ("Piano_right", "Piano_left", "Piano"),
+        ("Piano 1", "Piano 2", "Piano"),
+        ("Track 1", "Track 2", ""),
+        ("treble", "bass", ""),
+        ("upper:", "lower:", ""),
+        ("Klavier rechte Hand", "Klavier linke Hand", "Klavier"),
+        ("Main droite", "Main gauche", ""),
+        ("", "", ""),
+        ("Piano", "Piano", "Piano"),
+    ],
+)
+def test_hands_are_one_keyboard_by_any_names(upper, lower, name):
+    score, _ = from_midi(to_midi(hands(upper, lower)))
+    assert score.keyboards == [(0, 1)]
+    assert not score.divided
+    text, _ = to_musicxml(score)
+    assert text.count(b"<score-part ") == 1
+    assert set(re.findall(r"<part-name>(.*?)</part-name>", text.decode())) <= {name}
+    again, _ = read_notation(text, "musicxml")
+    assert [part.notes for part in again.parts] == [RIGHT, LEFT]
+
+
+@pytest.mark.parametrize(
+    ("upper", "lower", "program"),
+    [("Melody", "Chords", 0), ("Piano", "Bass", 0), ("Violin RH", "Piano LH", 0), ("Right Hand", "Left Hand", 24)],
+)
+def test_other_names_and_sounds_are_two_instruments(upper, lower, program):
+    assert from_midi(to_midi(hands(upper, lower, program=program)))[0].keyboards == []
+
+
+def test_tracks_of_hands_keep_their_names():
+    score, _ = from_midi(to_midi(hands("Piano RH", "Piano LH")))
+    assert [part.name for part in from_midi(to_midi(score))[0].parts] == ["Piano RH", "Piano LH"]
