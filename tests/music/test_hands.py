@@ -9,6 +9,8 @@ from musictx.music.notation.notation import Notation
 from musictx.music.notation.parts import Bar, Note, Part
 from musictx.music.notation.read import read_notation
 from musictx.music.notation.write import to_musicxml
+from musictx.tokenizers.score import slots
+from musictx.tokenizers.score.slots import slots_of
 
 RIGHT = (Note(0, 48, 72), Note(0, 48, 76), Note(48, 48, 74))
 LEFT = (Note(0, 24, 36), Note(24, 24, 64), Note(24, 24, 67), Note(48, 48, 43))  # goes far above middle C too
@@ -25,6 +27,7 @@ def hands(*names: str, program: int = 0) -> Notation:
         ("Right Hand", "Left Hand", ""),
         ("Piano RH", "Piano LH", "Piano"),
         ("Piano (R.H.)", "Piano (L.H.)", "Piano"),
+        ("E-Piano - Right", "E-Piano - Left", "E-Piano"),
         ("Piano_right", "Piano_left", "Piano"),
         ("Piano 1", "Piano 2", "Piano"),
         ("Track 1", "Track 2", ""),
@@ -53,6 +56,17 @@ def test_hands_are_one_keyboard_by_any_names(upper, lower, name):
 )
 def test_other_names_and_sounds_are_two_instruments(upper, lower, program):
     assert from_midi(to_midi(hands(upper, lower, program=program)))[0].keyboards == []
+
+
+@pytest.mark.parametrize(("first", "second"), [("Left", "Right"), ("Piano LH", "Piano RH"), ("", "")])
+def test_the_lower_hand_may_come_first(first, second):
+    """Its track stays the first one, and the models hear it as the left hand."""
+    parts = Part(first, 0, LEFT), Part(second, 0, RIGHT)
+    score, _ = from_midi(to_midi(Notation(parts, (Bar(0, 4, 4),), 96)))
+    assert slots_of(score) == [slots.LEFT, slots.RIGHT]
+    assert not score.divided
+    again, _ = read_notation(to_musicxml(score)[0], "musicxml")
+    assert [part.notes for part in again.parts] == [LEFT, RIGHT]
 
 
 def test_tracks_of_hands_keep_their_names():

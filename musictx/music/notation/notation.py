@@ -206,13 +206,17 @@ class Notation:
     def instruments(self) -> list[tuple[int, ...]]:
         """The staves of each instrument that has several, from the top: as the file says, else as music looks."""
         said = [(group, [n for n, _ in same]) for group, same in groupby(enumerate(self.parts), lambda x: x[1].group)]
-        return sorted([*self._guessed, *(tuple(same) for group, same in said if group is not None and len(same) > 1)])
+        guessed = [pair for pair in self._guessed if pair[0] < pair[1]]
+        return sorted([*guessed, *(tuple(same) for group, same in said if group is not None and len(same) > 1)])
 
     @property
     def keyboards(self) -> list[tuple[int, int]]:
-        """The two hands of each keyboard, the higher staff first."""
+        """The two hands of each keyboard, the higher staff first; where the file has it below, they are one keyboard
+        for models, and on a page two instruments."""
         programs = [part.program for part in self.parts]
-        return [(same[0], same[1]) for same in self.instruments if KEYBOARDS.issuperset(programs[n] for n in same)]
+        below = [pair for pair in self._guessed if pair[0] > pair[1]]
+        staves = [*self.instruments, *below]
+        return [(same[0], same[1]) for same in staves if KEYBOARDS.issuperset(programs[n] for n in same)]
 
     @property
     def _guessed(self) -> list[tuple[int, int]]:
@@ -224,8 +228,8 @@ class Notation:
             is_named_apart = upper.name and lower.name and without_hand(upper.name) != without_hand(lower.name)
             is_unsaid = upper.group is None and lower.group is None and not is_named_apart
             is_one = upper.program in KEYBOARDS and upper.program == lower.program and is_unsaid
-            if is_one and upper.is_above(lower) and (len(self.parts) == 2 or not (lines[n] and lines[n + 1])):
-                pairs.append((n, n + 1))
+            if is_one and (len(self.parts) == 2 or not (lines[n] and lines[n + 1])):
+                pairs += [(n, n + 1)] * upper.is_above(lower) + [(n + 1, n)] * lower.is_above(upper)
         taken = set[int]()
         # chords first: the line above them is a voice
         for pair in sorted(pairs, key=lambda pair: lines[pair[0]] + lines[pair[1]]):
@@ -238,7 +242,7 @@ class Notation:
     @property
     def divided(self) -> set[int]:
         """The parts that get two staves: wide ones of a keyboard, whose notes are on one."""
-        paired = {n for staves in self.instruments for n in staves}
+        paired = {n for staves in (*self.instruments, *self.keyboards) for n in staves}
         parts = enumerate(self.parts)
         return {n for n, part in parts if n not in paired and part.program in KEYBOARDS and part.is_wide}
 

@@ -182,8 +182,9 @@ class Part:
 
 def without_hand(name: str) -> str:
     """The name of a keyboard, without the hand or the staff that it also says; "" for no more than these."""
-    words = ((word, word.replace(".", "").lower()) for word in WORD.findall(name))
-    return " ".join(word for word, plain in words if plain not in OF_HANDS)
+    rest = WORD.sub(lambda word: "" if word[0].replace(".", "").lower() in OF_HANDS else word[0], name)
+    rest = re.sub(r"(?<![^\W_])\d+(?![^\W_])", "", rest)
+    return " ".join(re.sub(r"\([\W_]*\)|\[[\W_]*\]", "", rest).split()).strip(" -_:,./")
 
 
 def name_of(n: int, part: Part) -> str:
