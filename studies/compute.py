@@ -31,8 +31,9 @@ from typing import Any
 
 import numpy as np
 import timed
+from compute_pictures import by_compute, kept_of_seeds
 from compute_runs import AUGMENT, KINDS, STEP_IDS, WINDOWS, Kind, Music, Way, measure_costs, token_nats
-from compute_seed import plot_seed, remembered
+from compute_seed import remembered
 from numpy.typing import NDArray
 from shared import options
 
@@ -41,7 +42,7 @@ from musictx.config.mistakes import in_one_line
 from musictx.data.store import Store
 from musictx.terminal import say
 from musictx.training.optimizer import OPTIMIZERS
-from musictx.viz.figure import new_figure, save_figure
+from musictx.viz.figure import save_figure
 
 MINUTES, WIDE, SEEDED = (1.0, 4.0, 16.0, 64.0, 256.0, 1024.0), 1.0, 4.0
 ROUNDS = 2000  # resamples
@@ -93,31 +94,6 @@ def ratio(top: NDArray[Any], bottom: NDArray[Any]) -> Interval:
     return percentiles(float(top.sum() / bottom.sum()), tops / bottoms)
 
 
-def plot(rows: dict[str, dict[str, Any]], path: Path) -> None:
-    """Nats a note by minutes, a line for each kind."""
-    figure = new_figure(11, 4.5)
-    panels = figure.subplots(1, len(AUGMENT))
-    for axes, name in zip(panels, AUGMENT, strict=True):
-        for kind in KINDS:
-            of = [
-                (row["minutes"], *row["per_note"])
-                for row in rows.values()
-                if (row["corpus"], row["kind"]) == (name, kind)
-            ]
-            if of:
-                x, mean, low, high = zip(*of, strict=True)
-                (line,) = axes.plot(x, mean, "o-", ms=4, lw=1.2, label=kind)
-                axes.fill_between(x, low, high, color=line.get_color(), alpha=0.15, lw=0)
-        axes.set_xscale("log")
-        ticks = sorted({row["minutes"] for row in rows.values()})
-        axes.set_xticks(ticks, [f"{n:g}" for n in ticks])
-        axes.minorticks_off()
-        axes.set(title=name, xlabel="minutes of training")
-    panels[0].set_ylabel("nats a note")
-    panels[0].legend(frameon=False)
-    save_figure(figure, path)
-
-
 def main() -> None:
     parser = options(__doc__, "out", "test", out=Path("outputs/compute"))
     stores = [Path("outputs/stores") / name for name in ("jsb", "maestro")]
@@ -147,15 +123,14 @@ def main() -> None:
             rows[f"{kind.music.name}, {kind.kind}, {minutes:g}"] = about | row
             if list(args.kinds) == list(KINDS):  # else another process has the rest
                 timed.write_rows(args.out / f"compute-{split}.json", rows)
-        if list(args.kinds) == list(KINDS):
-            plot(rows, args.out / f"compute-{split}.png")
+                save_figure(by_compute(rows), args.out / f"compute-{split}.png")
     kept = {
         kind.name: {"corpus": kind.music.name, "kind": kind.kind, "minutes": args.minutes[-1]}
         | remembered(kind, args.minutes[-1], best[kind], split)
         for kind in kinds
     }
     timed.write_rows(args.out / f"seed-{split}.json", kept)
-    plot_seed(kept, args.out / f"seed-{split}.png")
+    save_figure(kept_of_seeds(kept), args.out / f"seed-{split}.png")
 
 
 if __name__ == "__main__":

@@ -7,12 +7,11 @@ Retention is of drawn music: 0 is chance, 1 is what the composers did. Intervals
 
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
-from compute_runs import KINDS, Kind, Way
+from compute_runs import Kind, Way
 from numpy.typing import NDArray
 
 from musictx.analysis.bootstrap import Interval, interval
@@ -24,7 +23,6 @@ from musictx.model.steps import newest
 from musictx.model.torch_steps import TorchPlayer
 from musictx.model.weights import for_steps
 from musictx.tokenizers import Tokenizer
-from musictx.viz.figure import new_figure, save_figure
 
 
 class Cut(NamedTuple):
@@ -71,7 +69,7 @@ def gains(model: Any, tokenizer: Tokenizer, found: list[Place], device: str) -> 
 
 
 def remembered(kind: Kind, minutes: float, way: Way, split: str) -> dict[str, Any]:
-    """Gains and retention of a choice, each part with its interval."""
+    """Gains and retention of a choice, each part with its interval, and how pieces are cut."""
 
     def make() -> Any:
         music, cut = kind.music, CUTS[kind.music.name]
@@ -89,21 +87,4 @@ def remembered(kind: Kind, minutes: float, way: Way, split: str) -> dict[str, An
 
     key = f"{way}, {kind.steps(minutes, way)} steps, {split}, seed, {crc32(f'{kind.settings}, {CUTS}'.encode()):08x}"
     known: dict[str, Any] = kind.runs.get(key, make)
-    return known
-
-
-def plot_seed(rows: dict[str, dict[str, Any]], path: Path) -> None:
-    """The seed gain over time, a line for each kind."""
-    figure = new_figure(11, 4.5)
-    for axes, (name, cut) in zip(figure.subplots(1, len(CUTS)), CUTS.items(), strict=True):
-        for kind in KINDS:
-            for row in (row for row in rows.values() if (row["corpus"], row["kind"]) == (name, kind)):
-                mean, low, high = np.transpose(row["seed gain"])
-                x = cut.part_s * (np.arange(cut.parts) + 0.5)
-                (line,) = axes.plot(x, mean, "o-", ms=4, lw=1.2, label=kind)
-                axes.fill_between(x, low, high, color=line.get_color(), alpha=0.12, lw=0)
-        axes.axhline(0, color="black", ls=":", lw=1)
-        axes.set(title=f"{name}, a seed of {cut.seed_s:g} s", xlabel="seconds after the seed")
-        axes.set_ylabel("nats a token that the seed saves")
-    figure.axes[0].legend(frameon=False)
-    save_figure(figure, path)
+    return CUTS[kind.music.name]._asdict() | known

@@ -1,10 +1,17 @@
-"""The rows of the comparison by compute."""
+"""The rows of the comparison by compute, and of what its models keep of a seed."""
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 from pages import Row
 from raw_music import Make
+
+KEPT = {
+    "seed gain": ("saved", "nats a token"),
+    "KV reset": ("reset", "nats a token"),
+    "retention": ("motifs that return", ""),
+}
 
 
 def by_compute(found: Any, make: Make) -> Iterator[Row]:
@@ -23,3 +30,16 @@ def by_compute(found: Any, make: Make) -> Iterator[Row]:
         for column in ("rate", "dropout", "window", "steps"):
             claim = f"{corpus}, {line}: {column}"
             yield make(command, "kinds", claim, [row[column]], table=title, line=line, column=column)
+
+
+def kept_by_kind(found: Any, make: Make) -> Iterator[Row]:
+    """What a seed saves, and how many of its motifs return, in the first and the last part of what comes after it."""
+    for row in found.values():
+        corpus, minutes = row["corpus"], f"{row['minutes']:g} min"
+        command = f"OMP_NUM_THREADS=1 python studies/compute.py --minutes {row['minutes']:g}"
+        title = f"What a seed of {row['seed_s']:g} s gives, after {minutes}, {corpus}, {row['pieces']} pieces"
+        for (name, (words, unit)), part in product(KEPT.items(), (0, row["parts"] - 1)):
+            if row[name][part][0] is not None:
+                column = f"{words}, {row['part_s'] * part:g} to {row['part_s'] * (part + 1):g} s later"
+                claim, cell = f"{corpus}, {row['kind']}, {minutes}: {column}", {"line": row["kind"], "column": column}
+                yield make(command, "kinds", claim, row[name][part], unit, table=title, **cell)
