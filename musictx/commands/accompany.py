@@ -37,7 +37,7 @@ class AccompanyConfig:
     bundle: str | None = setting(
         None,
         "harmoniser, score, a file that `musictx train` made with objective=voices or of scores, or a run's folder; "
-        "null: score for a tune or one hand on a grid, else harmoniser; a score with both hands is refused",
+        "null: score for a tune or one hand on a grid, else harmoniser; a score with both hands needs part=",
         path=True,
     )
     melody: str = setting(

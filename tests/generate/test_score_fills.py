@@ -24,7 +24,7 @@ from musictx.music.notation.midi import from_midi
 from musictx.music.notation.notation import Notation
 from musictx.music.notation.parts import Bar, Note, Part
 from musictx.music.notation.write import to_musicxml
-from musictx.tokenizers.score.slots import LEFT, RIGHT, TUNE
+from musictx.tokenizers.score.slots import LEFT, OTHER, RIGHT, TUNE
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +148,11 @@ def test_a_tune_gets_two_hands_and_a_right_hand_a_left_one(tmp_path):
     assert music.notation.parts[0].notes == SONG.parts[1].notes
     with pytest.raises(UserError, match="both hands already"):
         drawn(in_file(SONG, tmp_path), Accompany())
+    (music,) = drawn(in_file(SONG, tmp_path), Accompany(only="1"))  # a person names the tune: the old piano stays
+    assert music.template.slots == (TUNE, OTHER, OTHER + 1, RIGHT, LEFT)
+    assert [part.notes for part in music.notation.parts[:3]] == [part.notes for part in SONG.parts]
+    with pytest.raises(UserError, match="it plays several notes at once"):
+        drawn(in_file(SONG, tmp_path), Accompany(only="2"))
 
 
 def test_a_file_without_a_tune_and_a_right_hand_is_said(tmp_path):

@@ -17,11 +17,13 @@ def slots_of(notation: Notation, first: Collection[int] | None = None, tune: int
     `first`: then these have slots, and those with most notes.
 
     The first keyboard with two staves has the hands, one with music on both before others. Of the parts that sing one
-    note at a time the first is the tune, unless another lies an octave higher, or a person names the `tune`."""
+    note at a time the first is the tune, unless another lies an octave higher, or a person names the `tune`: then a
+    keyboard beside it is another part."""
     parts = notation.parts
     slots: list[int | None] = [None] * len(parts)
     pairs = sorted(notation.keyboards, key=lambda pair: -sum(bool(parts[n].notes) for n in pair))
-    for n, hand in zip(pairs[0], (RIGHT, LEFT), strict=True) if pairs else ():
+    are_hands = bool(pairs) and (tune is None or any(tune in pair for pair in pairs))
+    for n, hand in zip(pairs[0], (RIGHT, LEFT), strict=True) if are_hands else ():
         slots[n] = hand if parts[n].notes else None
     left = [n for n, part in enumerate(parts) if part.notes and slots[n] is None]
     tunes = [n for n in left if parts[n].is_line]
