@@ -19,10 +19,9 @@ BEATS = {0, 6, 9, 12, 18, 24, 36, 48, 72, 96, 144}  # of marks: notes with and w
 MODES = ("major", "minor", "dorian", "phrygian", "lydian", "mixolydian", "aeolian", "locrian", "ionian")
 ONE_HAND = 20  # one hand plays at most so many times as many notes as the other
 MIDDLE_C, WIDE = 60, 7  # a staff alone holds music that goes no further beyond middle C
-OF_HANDS = {  # words by which programs and people tell the two staves of a keyboard apart
-    *"right left hand hands rh lh r l h upper lower treble bass up down staff track".split(),
-    *"rechts links rechte linke main droite gauche md mg mano destra sinistra ms".split(),
-}
+# words by which programs and people tell the two staves of a keyboard apart
+OF_HANDS = """right left hand hands rh lh r l h upper lower treble bass up down staff track
+rechts links rechte linke main droite gauche md mg mano destra sinistra ms"""
 WORD = re.compile(r"(?:[^\W\d_]\.)+|[^\W\d_]+")
 MANY_AT_ONCE = 0.05  # of a part's notes
 
@@ -182,7 +181,7 @@ class Part:
 
 def without_hand(name: str) -> str:
     """The name of a keyboard, without the hand or the staff that it also says; "" for no more than these."""
-    rest = WORD.sub(lambda word: "" if word[0].replace(".", "").lower() in OF_HANDS else word[0], name)
+    rest = WORD.sub(lambda word: "" if word[0].replace(".", "").lower() in OF_HANDS.split() else word[0], name)
     rest = re.sub(r"(?<![^\W_])\d+(?![^\W_])", "", rest)
     return " ".join(re.sub(r"\([\W_]*\)|\[[\W_]*\]", "", rest).split()).strip(" -_:,./")
 
