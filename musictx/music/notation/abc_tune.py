@@ -118,9 +118,9 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
         for each in staves if all(staff in voices for staff in staves) else ():  # none has two voices
             voices[each].brace = brace
     singers = SINGERS if {"S", "T"} & voices.keys() else {}  # else A and B are any two
-    for each, said in voices.items():
-        if not said.name and not said.brace and WORD.fullmatch(each):  # else it is a number, or a place on the page
-            said.name = singers.get(each, each)
+    for each, owner in voices.items():
+        if not owner.name and not owner.brace and WORD.fullmatch(each):  # else it is a number, or a place on the page
+            owner.name = singers.get(each, each)
     sounding = [voice for _, voice in parts if voice.pitches.shifts]
     playing: list[Voice | Layer] = []
     for upper in sounding:

@@ -16,7 +16,7 @@ from musictx.music.chunks import Chunks, read_chunks
 from musictx.music.midi_file import BEND, CONTROL, META, PROGRAM, Event, EventFile, events_of
 from musictx.music.notation.lengths import TAIL, apart, on_grid, without_tails
 from musictx.music.notation.lyrics import LYRIC, in_midi, syllables_in
-from musictx.music.notation.midi_staves import MidiStaff, staves_of
+from musictx.music.notation.midi_staves import MidiStaff, staves_of, title_of
 from musictx.music.notation.notation import MOST_PARTS, Losses, Notation
 from musictx.music.notation.parts import MOST_QUARTERS, SIMPLER, UNSAID, Bar, Key, Part, Tempo, name_of
 from musictx.music.notation.swing import NEAR, Swing, nearness, straight
@@ -61,6 +61,8 @@ def to_midi(
         (at, mido.MetaMessage("set_tempo", tempo=min(round(60e6 / speed), 2**24 - 1)))
         for at, speed, _ in notation.tempi
     ]
+    if notation.title:
+        clock.append((0, _text(NAME, notation.title)))
     file.tracks.append(_track(clock, notation.end, notation.swing))
     for n, part in enumerate(notation.parts):
         _, channel = place_of(n)
@@ -159,6 +161,7 @@ def score_in(chunks: Chunks, source: object = "") -> tuple[Notation, Losses]:
         end,
         tuple(keys) if not keys or keys[0].onset == 0 else (Key(0, 0), *keys),
         tuple(tempi) if tempi and tempi[0].onset == 0 else (UNSAID, *tempi),
+        title=title_of(file),
         swing=swing,
     )
     return notation, +losses

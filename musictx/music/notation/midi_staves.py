@@ -1,10 +1,15 @@
-"""The staves of a MIDI file: its channels, and what each of them plays."""
+"""The title of a MIDI file, and its staves: its channels, and what each of them plays."""
 
+import re
 from typing import NamedTuple
 
 from musictx.music.channels import Places
-from musictx.music.midi_file import PROGRAM, EventFile, notes_of
+from musictx.music.midi_file import PROGRAM, EventFile, EventTrack, notes_of
 from musictx.music.midi_file import Note as MidiNote
+
+LONGEST = 200  # characters of a title
+NO_TITLE = """tempo conductor master control meta global track tracks time signature map midi seq sequence untitled
+unnamed new song project default"""  # names that programs give a first track
 
 
 class MidiStaff(NamedTuple):
@@ -14,6 +19,13 @@ class MidiStaff(NamedTuple):
     program: int
     notes: list[MidiNote]
     places: list[tuple[int, int]]
+
+
+def title_of(file: EventFile) -> str:
+    """The name of a first track without notes, as the standard has titles; "" for one that a program gives."""
+    first, *others = file.tracks or [EventTrack([], 0)]
+    name = " ".join(first.name.split())[:LONGEST] if others and not [*notes_of(first)] else ""
+    return "" if {*re.findall(r"[^\W\d_]+", name.lower())} <= {*NO_TITLE.split()} else name
 
 
 def staves_of(file: EventFile, drums: Places) -> tuple[list[MidiStaff], int]:
