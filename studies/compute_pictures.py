@@ -39,7 +39,7 @@ def kept_of_seeds(rows: Rows) -> Figure:
     for axes, corpus in _panels(figure, rows):
         for n, kind in enumerate(_in_order(rows, "kind")):
             for row in (row for row in rows.values() if (row["corpus"], row["kind"]) == (corpus, kind)):
-                x = row["part_s"] * (np.arange(row["parts"]) + 0.5 + 0.05 * (n - 2.5))
+                x = row["part_s"] * (np.arange(row["parts"]) + 0.5 + 0.03 * (n - 2.5))
                 _line(axes, x, row["seed gain"], kind, n)
                 seed = f"{corpus}, a seed of {row['seed_s']:g} s"
         axes.axhline(0, color="black", ls=":", lw=1)

@@ -5,7 +5,8 @@
 `kinds.png` has the likelihood of each kind of model and training window, from the rows of `results.json`, with the
 figures of papers and the models inside the package. `waits-and-copies.png` has what `alive.json` counts in
 continuations and in the composers' own music. `seed-gain.png` has what a seed saves, by the time since its end, from
-`baselines/`. `sampling.png` has tokens a second by the ids before them, from `sampling.json`.
+`baselines/`. `sampling.png` has tokens a second by the ids before them, from `sampling.json`. `compute.png` and
+`seed-by-kind.png` have what `compute.py` measured, from `compute/`.
 """
 
 import json
@@ -16,6 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+from compute_pictures import by_compute, kept_of_seeds
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pages import Row, said
@@ -238,6 +240,8 @@ def pictures() -> dict[str, Callable[[], Figure]]:
         "waits-and-copies.png": partial(waits_and_copies, _read("alive.json")),
         "seed-gain.png": partial(seed_gain, gains),
         "sampling.png": partial(sampling, _read("sampling.json")),
+        "compute.png": partial(by_compute, _read("compute/compute-validation.json")),
+        "seed-by-kind.png": partial(kept_of_seeds, _read("compute/seed-validation.json")),
     }
 
 

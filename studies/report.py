@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from pages import ROOT, Row, pages_of
-from raw_compute import by_compute
+from raw_compute import by_compute, kept_by_kind
 from raw_motif import found_again
 from raw_music import (
     AS_BEFORE,
@@ -87,6 +87,7 @@ RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "score-choirs.json": sung_on,
     "planted/motif.json": found_again,
     "compute/compute-validation.json": by_compute,
+    "compute/seed-validation.json": kept_by_kind,
     "sampling.json": SAMPLE,
     **{f"sampling-{kind}.json": SAMPLE_BEFORE for kind in ("avx512", "avx2")},
 }
