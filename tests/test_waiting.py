@@ -103,4 +103,4 @@ def test_every_command_that_may_take_long_says_so(world, tmp_path, monkeypatch, 
     ):
         monkeypatch.setattr(sys, "argv", ["musictx", *typed.split()])
         main()
-        assert re.search(rf"^{said}: about \d+ s$", capsys.readouterr().err, re.MULTILINE), typed
+        assert re.search(rf"^{said}: about \d+ (s|minutes?)$", capsys.readouterr().err, re.MULTILINE), typed
