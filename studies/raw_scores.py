@@ -86,6 +86,22 @@ def harmonised(found: Any, make: Make) -> Iterator[Row]:
         yield make(command, "score-model", claim, each[f"found above {way}"])
 
 
+def ordered(found: Any, make: Make) -> Iterator[Row]:
+    """What models make of the same scores in other orders of ids, and other kinds of model of the same ids."""
+    for line, each in found.items():
+        columns: dict[str, list[float]] = {"nats a note": each["nats a note"]}
+        columns |= {"more than ahead": each["more than ahead"]} if "more than ahead" in each else {}
+        columns |= {f"random seed {n}": [cost] for n, cost in enumerate(each["of each seed"], 1)}
+        columns |= {"ids a note": [each["ids a note"]], "rate": [each["rate"]], "steps": [each["steps"][0]]}
+        for column, figure in columns.items():
+            cell = {"table": ORDERED, "line": line, "column": column}
+            yield make(ORDERS, "score-model", f"orders of scores, {line}: {column}", figure, **cell)
+
+
+ORDERED = "The same scores in four orders; in the first of these a table and an LSTM, validation"
+ORDERS = "python studies/score_orders.py --store outputs/score_music/works --seconds 300"
+
+
 def scored(found: Any, make: Make, label: str = "score model", begin: str = "") -> Iterator[Row]:
     """The likelihood of free scores; `begin` fetches the bundle."""
     command = f"{begin}musictx evaluate {found['bundle']} data.path={found['store']} data.segment={found['segment']}"

@@ -35,7 +35,7 @@ from raw_music import (
     met,
     with_context,
 )
-from raw_scores import harmonised, in_bars, played, round_trips, scored, sung_on
+from raw_scores import harmonised, in_bars, ordered, played, round_trips, scored, sung_on
 from raw_speed import SAMPLE, SAMPLE_BEFORE, TRAIN, beside, prepared
 from shared import options
 
@@ -85,6 +85,7 @@ RAW: dict[str, Callable[[Any, Make], Iterator[Row]]] = {
     "score-measures.json": in_bars,
     "tune-chords.json": harmonised,
     "score-choirs.json": sung_on,
+    "score-orders/orders.json": ordered,
     "planted/motif.json": found_again,
     "compute/compute-validation.json": by_compute,
     "compute/seed-validation.json": kept_by_kind,

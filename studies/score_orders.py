@@ -220,11 +220,19 @@ def tried(known: Callable[[float, int], Any], rate: float) -> float:
     return cost(known(rate, CHOOSES))
 
 
-def row_of(runs: list[dict[str, Any]], rate: float) -> dict[str, Any]:
-    """A contestant in the table: the mean of its random seeds, with an interval by work."""
+def mean_nats(runs: list[dict[str, Any]]) -> NDArray[np.float64]:
+    """Of each work, over the random seeds."""
+    nats: NDArray[np.float64] = np.mean([run["figure"]["nats"] for run in runs], axis=0)
+    return nats
+
+
+def row_of(runs: list[dict[str, Any]], rate: float, ahead: list[dict[str, Any]] | None) -> dict[str, Any]:
+    """A contestant in the table: the mean of its random seeds, with an interval by work; beside those of `AHEAD`,
+    where they are known."""
     notes = np.array(runs[0]["figure"]["notes"], dtype=float)
-    nats = np.mean([run["figure"]["nats"] for run in runs], axis=0)
-    row: dict[str, Any] = {"rate": rate, "nats a note": interval(nats, notes)}
+    row: dict[str, Any] = {"rate": rate, "nats a note": interval(mean_nats(runs), notes)}
+    if ahead is not None and ahead is not runs:
+        row["more than ahead"] = interval(mean_nats(runs) - mean_nats(ahead), notes)
     row["of each seed"] = [cost(run) for run in runs]
     row["ids a note"] = runs[0]["figure"]["ids"] / notes.sum()
     return (
@@ -240,13 +248,16 @@ def main() -> None:
     store, table = Store(args.store, SCORE.name), dict[str, Any]()
     models = {name: partial(built, CONTESTANTS[name]) for name in (AHEAD, "table", "LSTM")}
     costs = Costs(args.out / "costs.json", models, gradients, (WINDOW,))
+    ahead: list[dict[str, Any]] | None = None
     music, sha256 = {name: store.split(name) for name in ("train", "validation")}, store.manifest.splits["train"].sha256
     for name in args.contestants:
         runs = timed.Runs(args.out / f"{name.replace(', ', '-').replace(' ', '-')}.json")
         steps = max(round(args.seconds / costs.step_s(name if name in models else AHEAD, "muon", WINDOW)), 1)
         known = partial(run_of, runs, music, name, f"{args.seconds:g} s, {sha256[:8]}", steps)
         rate = timed.bracketed(RATES, partial(tried, known))
-        table[name] = row_of([known(rate, seed) for seed in SEEDS], rate)
+        seeds = [known(rate, seed) for seed in SEEDS]
+        ahead = seeds if name == AHEAD else ahead
+        table[name] = row_of(seeds, rate, ahead)
         say(f"{name}: {table[name]}", flush=True)
     if len(args.contestants) == len(CONTESTANTS):
         timed.write_rows(args.out / "orders.json", table)
