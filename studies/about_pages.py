@@ -58,7 +58,7 @@ ABOUT = {
     "fills": "![What the music after a gap saves, by the distance to it: chorales](../../studies/results/fill.png)\n\n"
     "![What the music after a gap saves, by the distance to it: piano](../../studies/results/fill-piano.png)\n\n"
     "*Both are history, as all of this page is: their scripts are in the commits below. "
-    "`outputs/plain.safetensors` was the model before it had learned gaps.*",
+    "`plain.safetensors` is the model before it had learned gaps.*",
     "guidance": "Figures of alive.py, and the history, were measured before `sampler.guard=true` kept new music "
     "near its seed. What `control.` asks for is drawn without a look at the seed, so it often leads away from its key. "
     "Fewer nats a token make no better music: of led music fewer motifs of the seed return.",

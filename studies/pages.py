@@ -112,7 +112,8 @@ def command_of(row: Row) -> str:
     if not is_history(row) or row["commit"] is None:
         return f"`{row['command']}`"
     there, more = f"../at-{row['commit']}", "cp -r conf musictx && " if row["commit"] in CONF_INSIDE else ""
-    return f"`git worktree add {there} {row['commit']} && cd {there} && {more}PYTHONPATH=. {row['command']}`"
+    before, python, after = row["command"].rpartition("python ")
+    return f"`git worktree add {there} {row['commit']} && cd {there} && {more}{before}PYTHONPATH=. {python}{after}`"
 
 
 def raw_of(row: Row, up: str) -> str:
