@@ -20,6 +20,7 @@ Row = dict[str, Any]
 ROOT = Path(__file__).resolve().parent.parent
 P, TEST = ", Holm's p", " --test"
 CONF_INSIDE = ("531e1c4", "637e186")  # these find their settings in an installed package alone
+PROGRAM = re.compile(r"(?<![\w/])(?=(?:python|musictx) )")
 SPLIT = " split=test"  # of `musictx evaluate`
 SHARED = re.compile(r"^.*: (?![^(]*\))")  # of claims that differ after their last colon, not one in brackets
 TITLES = {
@@ -112,8 +113,8 @@ def command_of(row: Row) -> str:
     if not is_history(row) or row["commit"] is None:
         return f"`{row['command']}`"
     there, more = f"../at-{row['commit']}", "cp -r conf musictx && " if row["commit"] in CONF_INSIDE else ""
-    before, python, after = row["command"].rpartition("python ")
-    return f"`git worktree add {there} {row['commit']} && cd {there} && {more}{before}PYTHONPATH=. {python}{after}`"
+    command = PROGRAM.sub("PYTHONPATH=. ", row["command"])
+    return f"`git worktree add {there} {row['commit']} && cd {there} && {more}{command}`"
 
 
 def raw_of(row: Row, up: str) -> str:
