@@ -1,6 +1,7 @@
 """The two staves of a keyboard are one instrument, by whatever names programs tell them apart."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -72,3 +73,13 @@ def test_the_lower_hand_may_come_first(first, second):
 def test_tracks_of_hands_keep_their_names():
     score, _ = from_midi(to_midi(hands("Piano RH", "Piano LH")))
     assert [part.name for part in from_midi(to_midi(score))[0].parts] == ["Piano RH", "Piano LH"]
+
+
+@pytest.mark.parametrize("names", [("RH", "LH") * 2, ("I RH", "I LH", "II RH", "II LH"), ("LH", "RH") * 2])
+def test_named_hands_are_keyboards_also_where_each_is_a_line(names):
+    line = {"R": (Note(0, 48, 72), Note(48, 48, 74)), "L": (Note(0, 48, 43), Note(48, 48, 45))}
+    parts = tuple(Part(name, 0, line[name[-2]]) for name in names)
+    pairs = Notation(parts, (Bar(0, 4, 4),), 96).keyboards
+    assert pairs == [(n, n + 1) if names[0][-2] == "R" else (n + 1, n) for n in (0, 2)]
+    choir = tuple(replace(part, name="") for part in parts)
+    assert Notation(choir, (Bar(0, 4, 4),), 96).keyboards == []

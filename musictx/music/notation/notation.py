@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from musictx.errors import counted
 from musictx.music.notation.chord_symbols import ChordSymbol, over
 from musictx.music.notation.lyrics import cut
-from musictx.music.notation.parts import MIDDLE_C, UNSAID, Bar, Key, Note, Part, Tempo, name_of, without_hand
+from musictx.music.notation.parts import MIDDLE_C, UNSAID, Bar, Key, Note, Part, Tempo, name_of, says_hand, without_hand
 from musictx.music.notation.swing import STRAIGHT, Swing
 
 Losses = Counter[str]  # by kinds of `LOSSES`
@@ -221,18 +221,19 @@ class Notation:
     @property
     def _guessed(self) -> list[tuple[int, int]]:
         """The two staves of each keyboard that the file does not name as one: neighbours of one instrument, whose names
-        do not differ. Lines of a choir are none."""
+        do not differ. Lines of a choir are none, unless their names say hands."""
         pairs: list[tuple[int, int]] = []
-        lines = [part.is_line for part in self.parts]
+        lines, named = [part.is_line for part in self.parts], [says_hand(part.name) for part in self.parts]
         for n, (upper, lower) in enumerate(pairwise(self.parts)):
             is_named_apart = upper.name and lower.name and without_hand(upper.name) != without_hand(lower.name)
             is_unsaid = upper.group is None and lower.group is None and not is_named_apart
             is_one = upper.program in KEYBOARDS and upper.program == lower.program and is_unsaid
-            if is_one and (len(self.parts) == 2 or not (lines[n] and lines[n + 1])):
+            is_played = len(self.parts) == 2 or named[n] or not (lines[n] and lines[n + 1])
+            if is_one and is_played:
                 pairs += [(n, n + 1)] * upper.is_above(lower) + [(n + 1, n)] * lower.is_above(upper)
         taken = set[int]()
-        # chords first: the line above them is a voice
-        for pair in sorted(pairs, key=lambda pair: lines[pair[0]] + lines[pair[1]]):
+        # named hands from the top, then chords first: the line above them is a voice
+        for pair in sorted(pairs, key=lambda pair: (not named[pair[0]]) * (1 + lines[pair[0]] + lines[pair[1]])):
             if taken.isdisjoint(pair):
                 taken.update(pair)
             else:

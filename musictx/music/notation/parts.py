@@ -20,8 +20,8 @@ MODES = ("major", "minor", "dorian", "phrygian", "lydian", "mixolydian", "aeolia
 ONE_HAND = 20  # one hand plays at most so many times as many notes as the other
 MIDDLE_C, WIDE = 60, 7  # a staff alone holds music that goes no further beyond middle C
 # words by which programs and people tell the two staves of a keyboard apart
-OF_HANDS = """right left hand hands rh lh r l h upper lower treble bass up down staff track
-rechts links rechte linke main droite gauche md mg mano destra sinistra ms"""
+SIDES = """right left rh lh r l rechts links rechte linke droite gauche md mg destra sinistra ms"""
+OF_HANDS = f"""{SIDES} hand hands h upper lower treble bass up down staff track main mano"""
 WORD = re.compile(r"(?:[^\W\d_]\.)+|[^\W\d_]+")
 MANY_AT_ONCE = 0.05  # of a part's notes
 
@@ -179,9 +179,18 @@ class Part:
         return bool(pitches) and min(pitches) < MIDDLE_C - WIDE and max(pitches) > MIDDLE_C + WIDE
 
 
+def says_hand(name: str) -> bool:
+    """Whether it names the right or the left hand."""
+    return any(_bare(word) in SIDES.split() for word in WORD.findall(name))
+
+
+def _bare(word: str) -> str:
+    return word.replace(".", "").lower()
+
+
 def without_hand(name: str) -> str:
     """The name of a keyboard, without the hand or the staff that it also says; "" for no more than these."""
-    rest = WORD.sub(lambda word: "" if word[0].replace(".", "").lower() in OF_HANDS.split() else word[0], name)
+    rest = WORD.sub(lambda word: "" if _bare(word[0]) in OF_HANDS.split() else word[0], name)
     rest = re.sub(r"(?<![^\W_])\d+(?![^\W_])", "", rest)
     return " ".join(re.sub(r"\([\W_]*\)|\[[\W_]*\]", "", rest).split()).strip(" -_:,./")
 
