@@ -15,13 +15,12 @@ from typing import NamedTuple
 
 from musictx.errors import ConfigError, MidiError, StoreError, counted
 from musictx.files import printable, replacing
-from musictx.music.notation.several import BOOKS, Several, several
+from musictx.music.notation.several import BOOKS, MOST_PIECES, Several, several
 from musictx.music.other_formats import LOOKED_AT, NOTATION, notation_of, other_format, ways
 from musictx.music.read import MOST_BYTES, SUFFIXES
 from musictx.waiting import Waiting
 
 UNREADABLE = "cannot be read"
-MOST_PIECES = 2**20  # of all books: the largest collections of tunes have some fifty thousand
 MOST_TEXT = 2**28  # bytes of all pieces of a book, each with its head
 
 

@@ -15,8 +15,9 @@ from musictx.generate.primer import check_bars
 from musictx.generate.requests import DEFAULT_S, MOST_TOKENS, Length
 from musictx.generate.score_seeds import ScoreSeed, at_pace, free_slots, until
 from musictx.music.notation.chord_symbols import over
+from musictx.music.notation.hands import KEYBOARDS
 from musictx.music.notation.lyrics import cut
-from musictx.music.notation.notation import KEYBOARDS, Notation
+from musictx.music.notation.notation import Notation
 from musictx.music.notation.parts import Bar, Key, Part, Tempo
 from musictx.music.score import UNITS
 from musictx.tokenizers.rules import AUTO, Rules

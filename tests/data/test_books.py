@@ -15,6 +15,7 @@ from musictx.data.recipe import encode_score
 from musictx.data.source import open_source
 from musictx.data.store import Store
 from musictx.errors import ConfigError, MidiError
+from musictx.music.notation.several import several
 from musictx.music.read import read_tracks, score_of
 from musictx.tokenizers.score import ScoreTokenizer
 from musictx.web.uploads import read_upload
@@ -125,6 +126,31 @@ def test_words_within_a_field_begin_no_tune(tmp_path):
     (tmp_path / "b.abc").write_text(told + TUNES[1])
     found = pieces(tmp_path)
     assert [heard(data, name) for name, data in found.items()] == [heard(each.encode(), "t.abc") for each in TUNES[:2]]
+
+
+@pytest.mark.parametrize(
+    "book",
+    ["X:1 first\nT:a\nK:C\nCDEF|\nX:2 second\nT:b\nK:G\nGABc|\n", "X:1 (v)\nK:C\nCDEF|\n \t\nX:2 (v)\nK:G\nGABc|\n"],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_number_with_words_begins_a_tune(tmp_path, book, end):
+    (tmp_path / "b.abc").write_text(book.replace("\n", end), newline="")
+    assert [*pieces(tmp_path)] == ["b.abc/1.abc", "b.abc/2.abc"]
+    heads = "X:1\nK:C\nCDEF|\n", "X:1\nK:G\nGABc|\n"
+    assert [heard(data, "t.abc") for data in pieces(tmp_path).values()] == [
+        heard(each.encode(), "t.abc") for each in heads
+    ]
+
+
+def test_blank_lines_before_xml_cut_no_book_short(tmp_path):
+    scores = "".join(f"<score><p n='{n}'/></score>" for n in range(2))
+    (tmp_path / "b.mei").write_text(f"\n <?xml version='1.0'?><mei>{scores}</mei>")
+    assert len(pieces(tmp_path)) == 2
+
+
+def test_no_more_tunes_are_cut_apart_than_a_store_has(monkeypatch):
+    monkeypatch.setattr("musictx.music.notation.several.MOST_PIECES", 4)
+    assert len(several(b"X:\n" * 1000, "abc", "").spans) == 5  # too many, as four would not say
 
 
 def test_a_book_is_a_corpus_and_a_tune_that_cannot_be_read_is_named(tmp_path):

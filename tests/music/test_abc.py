@@ -270,16 +270,22 @@ def test_tempi_of_abc(field, tempo, wordy):
 
 
 @pytest.mark.parametrize(
-    ("voices", "names"),
+    ("voices", "names", "programs"),
     [
-        ("S A T B", ["Soprano", "Alto", "Tenor", "Bass"]),
-        ("A B", ["A", "B"]),
-        ("Flute S1V1 2 T2", ["Flute", "", "", "T2"]),
+        ("S A T B", ["Soprano", "Alto", "Tenor", "Bass"], [53] * 4),
+        ("S A", ["Soprano", "Alto"], [53] * 2),
+        ("Alto Tenor Bass", ["Alto", "Tenor", "Bass"], [53] * 3),
+        ("A B", ["A", "B"], [0, 0]),
+        ("T B", ["T", "B"], [0, 0]),
+        ("Tune Bass", ["Tune", "Bass"], [0, 0]),
+        ("Flute S1V1 2 T2", ["Flute", "", "", "T2"], [73, 0, 0, 0]),
+        ("S1 S2 A T B", ["S1", "S2", "Alto", "Tenor", "Bass"], [53] * 5),
     ],
 )
-def test_a_voice_without_a_name_has_that_of_its_field(voices, names):
+def test_a_voice_without_a_name_has_that_of_its_field(voices, names, programs):
     music = "".join(f"V:{each}\nC4|\n" for each in voices.split())
-    assert [part.name for part in read_notation(f"X:1\nK:C\n{music}".encode(), "abc")[0].parts] == names
+    parts = read_notation(f"X:1\nK:C\n{music}".encode(), "abc")[0].parts
+    assert [(part.name, part.program) for part in parts] == [*zip(names, programs, strict=True)]
 
 
 def test_voices_of_abc_are_in_the_order_of_the_score():

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from xml.sax.saxutils import unescape
 
 import pytest
 
@@ -38,6 +39,9 @@ def hands(*names: str, program: int = 0) -> Notation:
         ("Main droite", "Main gauche", ""),
         ("", "", ""),
         ("Piano", "Piano", "Piano"),
+        ("Piano 2 RH", "Piano 2 LH", "Piano 2"),
+        ("Grand Piano [Staff 1]", "Grand Piano [Staff 2]", "Grand Piano"),
+        ("R&B Piano RH", "R&B Piano LH", "R&B Piano"),
     ],
 )
 def test_hands_are_one_keyboard_by_any_names(upper, lower, name):
@@ -46,7 +50,7 @@ def test_hands_are_one_keyboard_by_any_names(upper, lower, name):
     assert not score.divided
     text, _ = to_musicxml(score)
     assert text.count(b"<score-part ") == 1
-    assert set(re.findall(r"<part-name>(.*?)</part-name>", text.decode())) <= {name}
+    assert set(re.findall(r"<part-name>(.*?)</part-name>", unescape(text.decode()))) <= {name}
     again, _ = read_notation(text, "musicxml")
     assert [part.notes for part in again.parts] == [RIGHT, LEFT]
 
@@ -73,6 +77,22 @@ def test_the_lower_hand_may_come_first(first, second):
 def test_tracks_of_hands_keep_their_names():
     score, _ = from_midi(to_midi(hands("Piano RH", "Piano LH")))
     assert [part.name for part in from_midi(to_midi(score))[0].parts] == ["Piano RH", "Piano LH"]
+
+
+def test_numbered_names_are_two_pianos_where_each_has_both_hands_and_two_singers_where_each_is_a_line():
+    both = tuple(sorted((*RIGHT, *LEFT)))
+    lower = tuple(note._replace(pitch=note.pitch - 1) for note in both)
+    lines = (Note(0, 48, 72), Note(48, 48, 74)), (Note(0, 48, 65), Note(48, 48, 67))
+    for names, music, count in (
+        (("Piano 1", "Piano 2"), (both, lower), 2),
+        (("Piano 1", "Piano 2"), (lower, both), 2),
+        (("Soprano 1", "Soprano 2"), lines, 0),
+        (("Piano 1", "Piano 2", "Piano 3"), (RIGHT, LEFT, LEFT), 0),
+    ):
+        parts = tuple(Part(name, 0, notes) for name, notes in zip(names, music, strict=False))
+        score = Notation(parts, (Bar(0, 4, 4),), 96)
+        assert (score.keyboards, len(score.divided)) == ([], count)
+        assert [part.name for part in read_notation(to_musicxml(score)[0], "musicxml")[0].parts] == [*names]
 
 
 @pytest.mark.parametrize("names", [("RH", "LH") * 2, ("I RH", "I LH", "II RH", "II LH"), ("LH", "RH") * 2])

@@ -15,7 +15,9 @@ def titled(title):
     return Notation((TUNE,), (Bar(0, 4, 4),), 96, title=title)
 
 
-@pytest.mark.parametrize("title", ["", "My Song", "Träumerei, Op. 15 № 7", "Project X", "Seq by Ann"])
+@pytest.mark.parametrize(
+    "title", ["", "My Song", "Träumerei, Op. 15 № 7", "Project X", "Seq by Ann", "1812", "Piano Sonata No. 2"]
+)
 def test_a_title_comes_back(title):
     score, _ = from_midi(to_midi(titled(title)))
     assert (score.title, [part.name for part in score.parts]) == (title, ["Flute"])
@@ -23,7 +25,11 @@ def test_a_title_comes_back(title):
 
 
 @pytest.mark.parametrize(
-    "name", ["Tempo Track", "Conductor", "Seq-1", "Track 0", "MIDI", "untitled", "Control track", "1"]
+    "name",
+    [
+        *("Tempo Track", "Conductor", "Seq-1", "Track 0", "MIDI", "untitled", "Control track", "1", "No name", "Piano"),
+        *("Acoustic Grand Piano", "Soft Karaoke", "@KMIDI KARAOKE FILE", "Click", "SysEx", "GM", r"C:\midi\a.mid"),
+    ],
 )
 def test_names_that_programs_give_are_no_titles(name):
     assert from_midi(to_midi(titled(name)))[0].title == ""

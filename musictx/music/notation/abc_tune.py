@@ -24,8 +24,8 @@ IN_CHORD = re.compile(r'\[("[^"\n]*")(?=[^\[\]|\n]*\])')  # words within the bra
 # music21 reads these fields only as lines; those within remarks and words are none
 INLINE = re.compile(r'(?<!\\)%.*|"[^"\n]*"|\[((?:[KLMQ]:|I: *MIDI)[^\[\]]{0,200})\]')
 GOES_ON = re.compile(r"(?<!\n)\n+\+:|(?<=[^\n])\\[ \t]*\n+w:|(?<=&)[ \t]*\\[ \t]*\n")
-# a number, or none, begins a tune; words do behind an empty line, and else belong to the field before
-TUNE = re.compile(r"(?m)^(?=X:[ \t]{0,99}(?:\d\S*)?[ \t]{0,99}(?:%.*)?$)|(?:\A|(?<=\n\n))(?=X:)")
+# a number, or none, begins a tune; words do behind an empty line or before a title, else they go on with a field
+TUNE = re.compile(r"(?m)^(?=X:[ \t]{0,99}(?:(?:\d\S*)?[ \t]{0,99}(?:%.*)?$|\d.*\nT:))|(?:\A|(?<=\n\n))(?=X:)")
 TEXTS = re.compile(r"(?ms)^%%begin(\w+).*?(?:^%%end\1[^\n]*$|\Z)")  # beside the music
 # names that stand for a tune's chord symbols: music21 takes a minus for a flat, and refuses some kinds
 MARKS = [
@@ -37,13 +37,19 @@ SINGERS = {"S": "Soprano", "A": "Alto", "T": "Tenor", "B": "Bass"}
 LAYERS = 3  # beside a voice: a staff has four
 
 
+def in_lines(text: str) -> str:
+    """The text with line ends of one kind, and no blanks before them."""
+    return re.sub(r"(?<![ \t])[ \t]*(?:\r\n?|\n)", "\n", text)
+
+
 def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, ChordSymbol], list[Voice | Layer]]:
     """The first tune of a file as one text a voice, in their order, the chord symbols that names in it stand for, and
     the voices; counts losses, and each symbol until it is found."""
     symbols: dict[ChordSymbol, str] = {}
     head: dict[str, str] = {}
     voices: dict[str, Voice] = {}
-    carried = (CARRIED.findall("".join(TUNE.split(text)[:2])) or ["pitch"])[0]
+    text = in_lines(text)
+    carried = (CARRIED.findall("".join(TUNE.split(text, 2)[:2])) or ["pitch"])[0]
     program, transposed = None, 0  # of voices that begin later too
     tune = [*_first_tune(text, losses)]
     layers = min(max((bar.count("&") for line in tune for bar in NO_MUSIC.sub("", line).split("|")), default=0), LAYERS)
@@ -117,10 +123,7 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
         staves = [staff.strip("( )") for staff in STAFF.findall(brace)]
         for each in staves if all(staff in voices for staff in staves) else ():  # none has two voices
             voices[each].brace = brace
-    singers = SINGERS if {"S", "T"} & voices.keys() else {}  # else A and B are any two
-    for each, owner in voices.items():
-        if not owner.name and not owner.brace and WORD.fullmatch(each):  # else it is a number, or a place on the page
-            owner.name = singers.get(each, each)
+    _name(voices)
     sounding = [voice for _, voice in parts if voice.pitches.shifts]
     playing: list[Voice | Layer] = []
     for upper in sounding:
@@ -130,6 +133,18 @@ def each_voice(text: str, losses: Counter[str]) -> tuple[list[str], dict[str, Ch
         upper.title, upper.composer = head.get("T", ""), head.get("C", "")
     texts = ["\n".join(["X:1", *each.lines]) + "\n" for each in playing]
     return texts, {mark: symbol for symbol, mark in symbols.items()}, playing
+
+
+def _name(voices: dict[str, Voice]) -> None:
+    """Gives voices without a name that of their field; S, A, T and B are singers together."""
+    kinds = {each: each.rstrip("0123456789") for each in voices}  # S1 and S2 are two of a kind
+    sung = {letter for letter in SINGERS if {letter, SINGERS[letter]} & {*kinds.values()}}
+    is_choir = len(sung) > 2 or {"S", "A"} <= sung  # else A and B are any two, and T is a tune
+    for each, owner in voices.items():
+        if not owner.name and not owner.brace and WORD.fullmatch(each):  # else it is a number, or a place on the page
+            owner.name = SINGERS.get(each, each) if is_choir else each
+            if not is_choir and kinds[each] in (*SINGERS, *SINGERS.values()) and not any(owner.sounds):
+                owner.sounds = [0]
 
 
 def _held(line: str, losses: Counter[str]) -> tuple[str, list[str]]:
@@ -162,9 +177,9 @@ def _mark(word: str, semitones: int, symbols: dict[ChordSymbol, str], losses: Co
 def _first_tune(text: str, losses: Counter[str]) -> Iterator[str]:
     """The lines of the first tune, fields alone, with what goes on with them, without texts."""
     is_apart = False
-    tunes = TUNE.split(TEXTS.sub("", re.sub(r"\r\n?", "\n", text)))
-    losses["tunes"] += max(len(tunes) - 2, 0)
-    for line in GOES_ON.sub(" ", "".join(tunes[:2])).split("\n"):
+    text = TEXTS.sub("", text)
+    losses["tunes"] += max(sum(1 for _ in TUNE.finditer(text)) - 1, 0)
+    for line in GOES_ON.sub(" ", "".join(TUNE.split(text, 2)[:2])).split("\n"):
         # the standard ends a tune with an empty line; people write bars behind one, and remarks
         is_apart = not line.strip() or (is_apart and "|" not in line and not FIELD.match(line))
         if is_apart:

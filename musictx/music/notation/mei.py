@@ -40,9 +40,8 @@ HALVES = {"long": "breve", "breve": "1"}  # lengths without a number
 def for_music21(text: str, losses: Counter[str]) -> str:
     """The score with the same music, in words that music21 knows. Raises ElementTree.ParseError."""
     root = ElementTree.fromstring(text)
-    for parent in [*root.iter()]:
-        for child in [child for child in parent if name_of(child) == "score" and not len(child)]:
-            parent.remove(child)
+    for parent in reversed([*root.iter()]):
+        parent[:] = [child for child in parent if name_of(child) != "score" or len(child)]
     losses["movements"] += max(sum(name_of(each) == "score" for each in root.iter()) - 1, 0)
     settle(root)
     losses["clefs"] += mark_clefs(root)

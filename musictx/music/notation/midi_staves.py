@@ -9,7 +9,9 @@ from musictx.music.midi_file import Note as MidiNote
 
 LONGEST = 200  # characters of a title
 NO_TITLE = """tempo conductor master control meta global track tracks time signature map midi seq sequence untitled
-unnamed new song project default"""  # names that programs give a first track
+unnamed unknown no name new song project default header setup score staff part file init reset marker markers click
+metronome sysex gm gs xg words lyrics soft karaoke acoustic grand piano"""  # words of the names that programs give
+PLACE = re.compile(r"[@\\/]|\.midi?$", re.IGNORECASE)  # in fields of karaoke, and in paths
 
 
 class MidiStaff(NamedTuple):
@@ -22,10 +24,12 @@ class MidiStaff(NamedTuple):
 
 
 def title_of(file: EventFile) -> str:
-    """The name of a first track without notes, as the standard has titles; "" for one that a program gives."""
+    """The name of a first track without notes, as the standard has titles; "" for one that a program gives. A number
+    of three digits, as 1812, may be a title."""
     first, *others = file.tracks or [EventTrack([], 0)]
     name = " ".join(first.name.split())[:LONGEST] if others and not [*notes_of(first)] else ""
-    return "" if {*re.findall(r"[^\W\d_]+", name.lower())} <= {*NO_TITLE.split()} else name
+    words = re.findall(r"[^\W\d_]+|\d{3,}", name.lower())
+    return "" if PLACE.search(name) or {*words} <= {*NO_TITLE.split()} else name
 
 
 def staves_of(file: EventFile, drums: Places) -> tuple[list[MidiStaff], int]:

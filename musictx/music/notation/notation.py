@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from musictx.errors import counted
 from musictx.music.notation.chord_symbols import ChordSymbol, over
+from musictx.music.notation.hands import KEYBOARDS, pairs_of
 from musictx.music.notation.lyrics import cut
-from musictx.music.notation.parts import MIDDLE_C, UNSAID, Bar, Key, Note, Part, Tempo, name_of, says_hand, without_hand
+from musictx.music.notation.parts import MIDDLE_C, UNSAID, Bar, Key, Note, Part, Tempo, name_of
 from musictx.music.notation.swing import STRAIGHT, Swing
 
 Losses = Counter[str]  # by kinds of `LOSSES`
@@ -22,7 +23,6 @@ MUSICXML, MXL = ".musicxml", ".mxl"  # the second is compressed
 SCORES = (MUSICXML, MXL)
 MUSIC21 = Lock()  # its remarks are caught for the whole process, so one thread at a time
 MOST_PARTS = 64
-KEYBOARDS = {*range(8), *range(16, 24), 46}  # programs of pianos, organs and the harp
 
 
 class Source(NamedTuple):
@@ -206,7 +206,7 @@ class Notation:
     def instruments(self) -> list[tuple[int, ...]]:
         """The staves of each instrument that has several, from the top: as the file says, else as music looks."""
         said = [(group, [n for n, _ in same]) for group, same in groupby(enumerate(self.parts), lambda x: x[1].group)]
-        guessed = [pair for pair in self._guessed if pair[0] < pair[1]]
+        guessed = [pair for pair in pairs_of(self.parts) if pair[0] < pair[1]]
         return sorted([*guessed, *(tuple(same) for group, same in said if group is not None and len(same) > 1)])
 
     @property
@@ -214,31 +214,9 @@ class Notation:
         """The two hands of each keyboard, the higher staff first; where the file has it below, they are one keyboard
         for models, and on a page two instruments."""
         programs = [part.program for part in self.parts]
-        below = [pair for pair in self._guessed if pair[0] > pair[1]]
+        below = [pair for pair in pairs_of(self.parts) if pair[0] > pair[1]]
         staves = [*self.instruments, *below]
         return [(same[0], same[1]) for same in staves if KEYBOARDS.issuperset(programs[n] for n in same)]
-
-    @property
-    def _guessed(self) -> list[tuple[int, int]]:
-        """The two staves of each keyboard that the file does not name as one: neighbours of one instrument, whose names
-        do not differ. Lines of a choir are none, unless their names say hands."""
-        pairs: list[tuple[int, int]] = []
-        lines, named = [part.is_line for part in self.parts], [says_hand(part.name) for part in self.parts]
-        for n, (upper, lower) in enumerate(pairwise(self.parts)):
-            is_named_apart = upper.name and lower.name and without_hand(upper.name) != without_hand(lower.name)
-            is_unsaid = upper.group is None and lower.group is None and not is_named_apart
-            is_one = upper.program in KEYBOARDS and upper.program == lower.program and is_unsaid
-            is_played = len(self.parts) == 2 or named[n] or not (lines[n] and lines[n + 1])
-            if is_one and is_played:
-                pairs += [(n, n + 1)] * upper.is_above(lower) + [(n + 1, n)] * lower.is_above(upper)
-        taken = set[int]()
-        # named hands from the top, then chords first: the line above them is a voice
-        for pair in sorted(pairs, key=lambda pair: (not named[pair[0]]) * (1 + lines[pair[0]] + lines[pair[1]])):
-            if taken.isdisjoint(pair):
-                taken.update(pair)
-            else:
-                pairs.remove(pair)
-        return pairs
 
     @property
     def divided(self) -> set[int]:

@@ -1,6 +1,5 @@
 """What a score is made of: notes, bars, keys, tempi, clefs, and parts, which are staves."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -19,10 +18,6 @@ BEATS = {0, 6, 9, 12, 18, 24, 36, 48, 72, 96, 144}  # of marks: notes with and w
 MODES = ("major", "minor", "dorian", "phrygian", "lydian", "mixolydian", "aeolian", "locrian", "ionian")
 ONE_HAND = 20  # one hand plays at most so many times as many notes as the other
 MIDDLE_C, WIDE = 60, 7  # a staff alone holds music that goes no further beyond middle C
-# words by which programs and people tell the two staves of a keyboard apart
-SIDES = """right left rh lh r l rechts links rechte linke droite gauche md mg destra sinistra ms"""
-OF_HANDS = f"""{SIDES} hand hands h upper lower treble bass up down staff track main mano"""
-WORD = re.compile(r"(?:[^\W\d_]\.)+|[^\W\d_]+")
 MANY_AT_ONCE = 0.05  # of a part's notes
 
 
@@ -177,22 +172,6 @@ class Part:
         """Whether it goes far beyond middle C both ways."""
         pitches = [note.pitch for note in self.notes]
         return bool(pitches) and min(pitches) < MIDDLE_C - WIDE and max(pitches) > MIDDLE_C + WIDE
-
-
-def says_hand(name: str) -> bool:
-    """Whether it names the right or the left hand."""
-    return any(_bare(word) in SIDES.split() for word in WORD.findall(name))
-
-
-def _bare(word: str) -> str:
-    return word.replace(".", "").lower()
-
-
-def without_hand(name: str) -> str:
-    """The name of a keyboard, without the hand or the staff that it also says; "" for no more than these."""
-    rest = WORD.sub(lambda word: "" if _bare(word[0]) in OF_HANDS.split() else word[0], name)
-    rest = re.sub(r"(?<![^\W_])\d+(?![^\W_])", "", rest)
-    return " ".join(re.sub(r"\([\W_]*\)|\[[\W_]*\]", "", rest).split()).strip(" -_:,./")
 
 
 def name_of(n: int, part: Part) -> str:

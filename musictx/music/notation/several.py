@@ -6,10 +6,11 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 from musictx.errors import MidiError
-from musictx.music.notation.abc_tune import TEXTS, TUNE
+from musictx.music.notation.abc_tune import TEXTS, TUNE, in_lines
 from musictx.music.notation.text import text_of
 
 BOOKS = ("abc", "mei")  # music21's names of the formats
+MOST_PIECES = 2**20  # the largest collections of tunes have some fifty thousand
 
 
 class Several(NamedTuple):
@@ -35,10 +36,10 @@ def several(data: bytes, kind: str, source: object) -> Several:
     """The pieces of a file of a `kind` of `BOOKS`. Raises MidiError where there is no text to read."""
     text = text_of(data, source)
     if kind == "abc":
-        head, *tunes = [each.encode() for each in TUNE.split(TEXTS.sub("", re.sub(r"\r\n?", "\n", text)))]
+        head, *tunes = [each.encode() for each in TUNE.split(TEXTS.sub("", in_lines(text)), MOST_PIECES + 1)]
         spans = [*pairwise(accumulate(map(len, tunes), initial=len(head)))]
         return Several(b"".join([head, *tunes]), spans, head, [len(head)] * len(tunes))
-    data = text.encode()
+    data = re.sub(r"^[^<]+", "", text).encode()  # before what XML has first
     try:
         spans = _movements(data)
     except expat.ExpatError as error:
@@ -52,18 +53,20 @@ def several(data: bytes, kind: str, source: object) -> Several:
 
 def _movements(data: bytes) -> list[tuple[int, int]]:
     """Where the outermost scores are, without empty ones. Raises ExpatError."""
-    parser, spans, opened = expat.ParserCreate("utf-8"), list[tuple[int, int]](), list[int]()
-    is_empty = True
+    parser, spans = expat.ParserCreate("utf-8"), list[tuple[int, int]]()
+    opened, are_empty = list[int](), [True]  # where scores begin, and whether the file and each of them is empty so far
 
     def begin(name: str, _: dict[str, str]) -> None:
-        nonlocal is_empty
-        is_empty = name.rpartition(":")[2] == "score"
-        if is_empty:
+        if name.rpartition(":")[2] == "score":
             opened.append(parser.CurrentByteIndex)
+            are_empty.append(True)
+        else:
+            are_empty[-1] = False
 
     def end(name: str) -> None:
         if name.rpartition(":")[2] == "score":
-            first = opened.pop()
+            first, is_empty = opened.pop(), are_empty.pop()
+            are_empty[-1] &= is_empty
             if not opened and not is_empty:
                 spans.append((first, data.index(b">", parser.CurrentByteIndex) + 1))
 

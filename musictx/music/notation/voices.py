@@ -114,10 +114,13 @@ def _ties(voice: Sequence[Chord], end: int) -> int:
 def _tied(chords: Sequence[Chord], begin: int, end: int) -> list[Chord]:
     """Chords that overlap as chords that do not, each with the names that sound in its time."""
     spans = [(max(chord.onset, begin), min(chord.offset, end), chord) for chord in chords]
-    places = sorted({at for a, b, _ in spans for at in (a, b)})
+    starts, sounding = sorted(range(len(spans)), key=lambda n: spans[n][0], reverse=True), list[int]()
     found = list[Chord]()
-    for here, there in pairwise(places):
-        those = [(a, b, chord) for a, b, chord in spans if a <= here and there <= b]
+    for here, there in pairwise(sorted({at for a, b, _ in spans for at in (a, b)})):
+        sounding = [n for n in sounding if spans[n][1] > here]
+        while starts and spans[starts[-1]][0] <= here:
+            sounding.append(starts.pop())
+        those = [spans[n] for n in sorted(sounding)]
         if those:
             names = tuple(name for _, _, chord in those for name in chord.names)
             came = {name for a, _, chord in those for name in (chord.names if chord.onset < here else chord.came)}

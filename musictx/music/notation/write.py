@@ -13,12 +13,13 @@ from typing import Any, TypeVar
 from musictx.errors import UserError
 from musictx.music.notation.bars import on_line
 from musictx.music.notation.chord_symbols import moved
+from musictx.music.notation.hands import name_of_staves
 from musictx.music.notation.lyrics import printable, sing
 from musictx.music.notation.midi import meter_of
 from musictx.music.notation.musicxml import MARK, numbered, with_symbols
 from musictx.music.notation.notation import MUSIC21, Losses, Notation
 from musictx.music.notation.note_heads import put
-from musictx.music.notation.parts import FINEST, UNSAID, Bar, Clef, Key, Part, Tempo, without_hand
+from musictx.music.notation.parts import FINEST, UNSAID, Bar, Clef, Key, Part, Tempo
 from musictx.music.notation.spelling import Name, key_of, missing, spelled
 from musictx.music.notation.transposing import fifths_at, key_at, within_signs
 from musictx.music.notation.voices import Chord, Given, as_given, chords_of, in_few, in_two_lines, in_voices
@@ -67,9 +68,7 @@ def _of_one_name(notation: Notation) -> tuple[Part, ...]:
     """The parts; all staves of an instrument have the first name that one has, without what tells them apart."""
     parts = [*notation.parts]
     for same in notation.instruments:
-        name = next((parts[n].name for n in same if parts[n].name), "")
-        if any(parts[n].name not in ("", name) for n in same):
-            name = without_hand(name)
+        name = name_of_staves([parts[n].name for n in same])
         for n in same:
             parts[n] = replace(parts[n], name=name)
     return tuple(parts)

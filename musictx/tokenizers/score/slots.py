@@ -3,7 +3,8 @@
 from collections.abc import Collection
 
 from musictx.errors import TokenError
-from musictx.music.notation.notation import KEYBOARDS, Notation
+from musictx.music.notation.hands import KEYBOARDS
+from musictx.music.notation.notation import Notation
 from musictx.music.notation.parts import MIDDLE_C
 
 TUNE, RIGHT, LEFT, OTHER = range(4)
